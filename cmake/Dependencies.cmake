@@ -1,0 +1,17 @@
+# Every third-party library, found once. Each is used behind one folder of src/ (docs/design.md, section 12).
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(hwy REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpmux)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+# clang's sanitizer and fuzzing builds go without OpenMP: our loops then run on one thread with the same results.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT VENEER_SANITIZE MATCHES "thread")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+endif()

@@ -1,0 +1,10 @@
+# Warnings and sanitizers for our own targets; third-party headers are included as system headers.
+function(veneer_flags target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror
+    $<$<NOT:$<TARGET_EXISTS:OpenMP::OpenMP_CXX>>:-Wno-unknown-pragmas>)
+  if(VENEER_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${VENEER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${VENEER_SANITIZE})
+  endif()
+endfunction()
