@@ -1,0 +1,51 @@
+// The vector loops of convert.cpp, compiled once for each target.
+#if defined(VENEER_CODEC_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VENEER_CODEC_CONVERT_INL_H_
+#undef VENEER_CODEC_CONVERT_INL_H_
+#else
+#define VENEER_CODEC_CONVERT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace veneer::codec::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline void F16ToF32(const std::byte* in, int64_t count, float* out) {
+  const hn::ScalableTag<float> df;
+  const hn::Rebind<hwy::float16_t, decltype(df)> dh;
+  const hn::Rebind<uint16_t, decltype(df)> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  const auto* source = reinterpret_cast<const uint16_t*>(in);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::PromoteTo(df, hn::BitCast(dh, hn::LoadU(du, source + i))), df, out + i);
+  for (; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, in + 2 * i, 2);
+    out[i] = f16_to_f32(bits);
+  }
+}
+
+inline void Bf16ToF32(const std::byte* in, int64_t count, float* out) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToUnsigned<decltype(df)> du32;
+  const hn::Rebind<uint16_t, decltype(df)> du16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  const auto* source = reinterpret_cast<const uint16_t*>(in);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto wide = hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(du16, source + i)));
+    hn::StoreU(hn::BitCast(df, wide), df, out + i);
+  }
+  for (; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, in + 2 * i, 2);
+    out[i] = bf16_to_f32(bits);
+  }
+}
+
+}  // namespace veneer::codec::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // VENEER_CODEC_CONVERT_INL_H_

@@ -1,0 +1,24 @@
+// Weights: sizes, and weights made in memory.
+#include "codec/weight.h"
+
+namespace veneer::codec {
+
+std::vector<float> Weight::decode_all() const {
+  std::vector<float> out(static_cast<size_t>(elements()));
+  decode_rows(0, rows(), out.data());
+  return out;
+}
+
+int64_t encoded_bytes(const Codec& codec, int64_t elements) {
+  return (elements + codec.block_values - 1) / codec.block_values * codec.block_bytes;
+}
+
+Weight weight_from(std::span<const float> values, const Shape& shape, const Codec& codec, std::string name) {
+  VENEER_CHECK(codec.encode != nullptr && static_cast<int64_t>(values.size()) == shape.elements());
+  const auto size = static_cast<size_t>(encoded_bytes(codec, shape.elements()));
+  const auto memory = std::make_shared<std::vector<std::byte>>(size);
+  codec.encode(values, memory->data());
+  return {std::move(name), &codec, shape, {memory->data(), size}, memory};
+}
+
+}  // namespace veneer::codec

@@ -1,0 +1,36 @@
+// A weight as it lies in its file: encoded bytes, their codec, and the shape that the layer sees. Immutable: nothing in
+// this program writes to the bytes of a weight. Copies share the bytes; any thread may decode.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codec/codec.h"
+#include "core/tensor.h"
+
+namespace veneer::codec {
+
+struct Weight {
+  std::string name;  // as the file spells it, for messages
+  const Codec* codec = nullptr;
+  Shape shape;  // [out, in], [out, in, kh, kw], [n]; slowest first
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;  // keeps the mapping alive
+
+  int64_t rows() const { return shape.rank() == 0 ? 1 : shape[0]; }
+  int64_t row_values() const { return rows() == 0 ? 0 : shape.elements() / rows(); }
+  int64_t elements() const { return shape.elements(); }
+
+  void decode_rows(int64_t first, int64_t count, float* out) const { codec->decode(*this, first, count, out); }
+  std::vector<float> decode_all() const;
+};
+
+// The bytes that `elements` values take in whole blocks.
+int64_t encoded_bytes(const Codec& codec, int64_t elements);
+
+// A weight made of plain numbers in memory of its own; for tests and for what a caller brings.
+Weight weight_from(std::span<const float> values, const Shape& shape, const Codec& codec, std::string name = {});
+
+}  // namespace veneer::codec

@@ -1,0 +1,151 @@
+// The operations that a device may have, each a plain structure of its arguments. Activations are float32, row-major,
+// [batch, height, width, channels] = [tokens, channels]; where a stride is given, consecutive rows (pixels, tokens) lie
+// that many floats apart, so that a slice of columns can be read or written in place. Outputs never overlap inputs
+// unless the comment says "may be in place". A kernel is only called with shapes that fit: callers have checked them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/tensor.h"
+
+namespace veneer::device {
+
+// A weight in the layout that a device multiplies fastest. Made by a Pack operation, opaque to everyone else.
+struct Panel {
+  Shape shape;                   // [out, in] or [out, in / groups, kh, kw]
+  size_t bytes = 0;              // what it occupies
+  std::shared_ptr<void> memory;  // the device's own structure
+};
+
+struct ConvGeometry {
+  int64_t stride = 1;
+  int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  int64_t groups = 1;
+  static ConvGeometry same(int64_t kernel, int64_t stride = 1) {
+    const int64_t pad = kernel / 2;
+    return {stride, pad, pad, pad, pad, 1};
+  }
+  int64_t out_height(int64_t height, int64_t kernel) const {
+    return (height + pad_top + pad_bottom - kernel) / stride + 1;
+  }
+  int64_t out_width(int64_t width, int64_t kernel) const {
+    return (width + pad_left + pad_right - kernel) / stride + 1;
+  }
+};
+
+struct PackMatmul {
+  const float* rows;  // [out, in]
+  int64_t out, in;
+  Panel* panel;
+};
+
+// y[m, n] = x[m, :] . w[n, :], or += when accumulate. Bias-free.
+struct Matmul {
+  const float* x;
+  int64_t rows, x_stride;
+  const Panel* w;  // [out, in]
+  float* y;
+  int64_t y_stride;
+  bool accumulate = false;
+};
+
+struct PackConv {
+  const float* weight;  // [out, in / groups, kh, kw]
+  Shape shape;
+  ConvGeometry geometry;
+  int64_t batch, height, width;  // of the input it will first meet: a hint for the choice of layout
+  Panel* panel;
+};
+
+// Cross-correlation, bias-free; y = or += as for Matmul.
+struct Conv {
+  const float* x;  // [batch, height, width, in], dense
+  int64_t batch, height, width;
+  const Panel* w;
+  ConvGeometry geometry;
+  float* y;  // [batch, out_height, out_width, out] with y_stride floats between pixels
+  int64_t y_stride;
+  bool accumulate = false;
+};
+
+// softmax(q k^T * scale) v per head; head i is columns [i d, (i + 1) d). Rows of q beyond `causal`'s reach are masked.
+struct Attention {
+  const float *q, *k, *v;
+  int64_t batch, queries, keys, heads, head_width;
+  int64_t q_stride, k_stride, v_stride;  // floats between tokens; batches are `queries` or `keys` tokens apart
+  float scale;
+  bool causal;            // query i sees keys 0..i
+  const float* key_mask;  // [batch, keys] added to the scores, or null
+  float* y;               // [batch, queries, heads * head_width], dense
+};
+
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over each group of channels and all pixels of an image; may
+// be in place.
+struct GroupNorm {
+  const float* x;
+  int64_t batch, pixels, channels, groups;
+  const float *gain, *bias;  // [channels]
+  float epsilon;
+  bool silu;  // apply x * sigmoid(x) to the result
+  float* y;
+};
+
+// The same over each row; gain and bias may be null; may be in place.
+struct LayerNorm {
+  const float* x;
+  int64_t rows, channels;
+  const float *gain, *bias;
+  float epsilon;
+  float* y;
+};
+
+enum class Activation { kSilu, kGelu, kGeluTanh, kQuickGelu, kRelu, kTanhThird };  // kTanhThird: 3 tanh(x / 3)
+
+// Element by element; may be in place.
+struct Activate {
+  Activation kind;
+  const float* x;
+  int64_t count;
+  float* y;
+};
+
+// y[i] = x[i, c] * gelu(x[i, channels + c]): the second half of a row is the gate, erf form.
+struct Geglu {
+  const float* x;  // [rows, 2 channels]
+  int64_t rows, channels;
+  float* y;  // [rows, channels]
+};
+
+// y += scale * x.
+struct AddScaled {
+  const float* x;
+  int64_t count;
+  float scale;
+  float* y;
+};
+
+// y[b, p, c] += x[b, c]: a bias (batch 1) or a time embedding, with y_stride floats between pixels.
+struct AddVector {
+  const float* x;  // [batch, channels]
+  int64_t batch, pixels, channels;
+  float* y;
+  int64_t y_stride;
+};
+
+// Nearest neighbour, twice as high and wide: y[h, w] = x[h / 2, w / 2], cut to out_height x out_width.
+struct Upsample {
+  const float* x;  // [batch, height, width, channels]
+  int64_t batch, height, width, channels;
+  int64_t out_height, out_width;  // at most 2 height x 2 width
+  float* y;
+};
+
+// Rows of a beside rows of b: [rows, a_channels + b_channels].
+struct Concat {
+  const float *a, *b;
+  int64_t rows, a_channels, b_channels;
+  float* y;
+};
+
+}  // namespace veneer::device

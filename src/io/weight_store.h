@@ -1,0 +1,65 @@
+// The tensors of one source (a file, a folder, or a prefix of either), by name, mapped read-only. Immutable after it is
+// made; copies share everything. A container (safetensors, ...) fills it; a model takes weights out of it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/weight.h"
+#include "core/files.h"
+
+namespace veneer::io {
+
+// One tensor as its file describes it. `weight.codec` is null for a type that is no weight (integers, packed kinds that
+// only a side part uses); `type_name` is the file's own word for it, `weight.bytes` its bytes in either case.
+struct Entry {
+  codec::Weight weight;   // weight.name is the full name in the file
+  std::string type_name;  // "F16", "I64", ...
+};
+
+class WeightStore {
+ public:
+  using Metadata = std::map<std::string, std::string>;
+
+  WeightStore() = default;
+  // `entries` by name as a layer asks for it. `files` are the mappings that the bytes lie in.
+  WeightStore(std::map<std::string, Entry, std::less<>> entries, Metadata metadata,
+              std::vector<std::shared_ptr<const MappedFile>> files);
+
+  bool empty() const { return entries_.empty(); }
+  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  const Entry* find(std::string_view name) const;
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  const Metadata& metadata() const { return metadata_; }
+  const std::vector<std::shared_ptr<const MappedFile>>& files() const { return files_; }
+
+  // The named tensor as a weight. Errors: bad_file when it is missing (naming the nearest names and the file),
+  // unsupported when its type is no weight.
+  Result<codec::Weight> weight(std::string_view name) const;
+
+  // The entries whose name starts with `prefix`, without it.
+  WeightStore under(std::string_view prefix) const;
+  // The same entries under other names; an entry that is given an empty name is left out.
+  WeightStore renamed(const std::function<std::string(std::string_view)>& rename) const;
+  // This store with `upper`'s entries over it: the upper one wins for a name that both have.
+  WeightStore layered(const WeightStore& upper) const;
+
+  int64_t parameters() const;  // values of all entries
+  uint64_t bytes() const;      // as stored
+  // SHA-256 over the names, types, shapes and bytes of all entries, in the order of names. Reads everything.
+  std::string content_hash() const;
+  std::string source() const;  // the file, or the first of several, for messages
+  Status still_whole() const;  // core/files.h
+
+ private:
+  std::map<std::string, Entry, std::less<>> entries_;
+  Metadata metadata_;
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+};
+
+}  // namespace veneer::io

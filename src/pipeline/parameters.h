@@ -1,0 +1,35 @@
+// The account of a picture that travels in its file: the text that the well-known web UIs read, and this program's JSON.
+#pragma once
+
+#include <string>
+
+#include "core/json.h"
+#include "pipeline/request.h"
+
+namespace veneer::pipeline {
+
+// All that is needed to make the picture again, with everything resolved: no option is "automatic" here.
+struct Parameters {
+  std::string prompt, negative_prompt;
+  int steps = 0;
+  double cfg_scale = 0;
+  double eta = 0;
+  int64_t seed = 0;
+  int width = 0, height = 0;
+  std::string sampler, schedule;  // schedule is "custom" when sigmas were given
+  std::vector<double> sigmas;     // only when given
+  std::string rng, sampler_rng;
+  std::string prediction;
+  int clip_skip = 0;              // 0: the model's own
+  std::string model, vae, tiny_vae;  // base names of files; empty when not given
+  std::optional<double> strength;    // image to image
+  std::string compute;            // "f32"
+  bool operator==(const Parameters&) const = default;
+};
+
+std::string parameters_text(const Parameters& parameters);  // A1111 layout
+Json parameters_json(const Parameters& parameters);         // schema "veneer.image.params/v1"
+// Reading back. Errors: bad_file when the JSON is of another schema or damaged.
+Result<Parameters> parameters_from_json(const Json& json, std::string_view name);
+
+}  // namespace veneer::pipeline

@@ -1,0 +1,78 @@
+// What is asked: which model to open and how to hold it (SessionOptions), and one picture order (Request). Plain data, filled by
+// the command line, the C interface and later the server; `validate` knows all rules that need no model.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/image.h"
+#include "io/model_files.h"
+#include "sample/guidance.h"
+#include "sample/prediction.h"
+#include "sample/random.h"
+#include "sample/sampler.h"
+#include "sample/schedule.h"
+
+namespace veneer::pipeline {
+
+enum class ComputeType { kAuto, kF32, kBf16 };
+
+struct SessionOptions {
+  io::ModelPaths paths;         // an empty model path means the embedded default
+  std::string data_dir;         // where the program's own data lie: models/emoji-v1, bpe_simple_vocab_16e6.txt.gz
+  std::string backend;          // "" = automatic
+  int threads = 0;              // <= 0: physical cores
+  bool strict = false;          // reference arithmetic
+  ComputeType compute = ComputeType::kAuto;
+  bool use_tiny_vae = false;    // decode with the tiny autoencoder when one is given
+  bool tiny_vae_preview_only = false;
+  bool eager_load = false;      // read all weights when the session opens
+  std::optional<sample::PredictionType> prediction;  // wins over what the files say
+  std::optional<uint64_t> panel_cache_bytes;         // budget of decoded panels; unset: chosen by the plan
+};
+
+enum class PreviewMode { kNone, kProjection, kTiny, kVae };
+
+struct TilingOptions {
+  bool enabled = false;
+  int tile_width = 32, tile_height = 32;     // latent pixels, decoding
+  double relative_width = 0, relative_height = 0;  // > 0: fraction of the latent (<= 1) or number of tiles (> 1)
+  double overlap = 0.5;                      // share of a tile, 0..0.5
+};
+
+struct Request {
+  std::string prompt, negative_prompt;
+  int width = 0, height = 0;  // 0: the given picture's, else the model's own size
+  int64_t seed = 42;          // < 0: random
+  int batch_count = 1;
+  int steps = 20;
+  double cfg_scale = 7.0;
+  std::optional<double> eta;
+  std::optional<sample::SamplerKind> sampler;    // unset: by model
+  std::optional<sample::ScheduleKind> schedule;  // unset: by sampler and model
+  std::vector<double> sigmas;                    // replaces the schedule when not empty
+  std::optional<double> flow_shift;
+  sample::RandomKind rng = sample::RandomKind::kCuda;
+  std::optional<sample::RandomKind> sampler_rng;  // unset: same generator
+  int clip_skip = 0;                              // <= 0: by model
+  std::string extra_sample_args;
+
+  std::optional<io::Image> init_image;  // RGB; image to image
+  double strength = 0.75;
+  std::optional<io::Image> mask;  // grey, white = repaint
+
+  TilingOptions tiling;
+  PreviewMode preview = PreviewMode::kNone;
+  int preview_interval = 1;
+  bool preview_noisy = false;
+
+  std::optional<Tensor> init_latents;  // [1, C, h, w], taken as the noise before scaling by the first sigma
+};
+
+// Every rule that can be judged without a model. Errors: usage, naming the option and the nearest legal value.
+Status validate(const Request& request);
+
+}  // namespace veneer::pipeline
