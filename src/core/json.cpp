@@ -9,6 +9,9 @@ namespace veneer {
 namespace {
 
 constexpr size_t kMaxDepth = 200;
+// Members of one object. An object that keeps the order of its keys is searched from front to back, so that a hostile
+// text of many small members would take its time squared; no file read here has more than a few thousand.
+constexpr size_t kMaxMembers = 16384;
 
 // Watches for duplicate keys and depth; builds nothing.
 class StrictPass : public nlohmann::json_sax<Json> {
@@ -27,6 +30,10 @@ class StrictPass : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return enter(); }
   bool end_array() override { return leave(); }
   bool key(string_t& name) override {
+    if (keys_.back().size() == kMaxMembers) {
+      problem = concat("has an object of more than ", kMaxMembers, " members");
+      return false;
+    }
     if (keys_.back().insert(name).second) return true;
     problem = concat("the key \"", name, "\" occurs twice in one object");
     return false;

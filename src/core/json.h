@@ -13,7 +13,8 @@ namespace veneer {
 using Json = nlohmann::ordered_json;
 
 // Parses a whole text. `name` is the file or field it came from, for the message.
-// Errors: bad_file for text that is not UTF-8 or not JSON, nested deeper than 200, or with a duplicate key (named).
+// Errors: bad_file for text that is not UTF-8 or not JSON, nested deeper than 200, with an object of
+// more than 16384 members, or with a duplicate key (named).
 Result<Json> parse_json(std::string_view text, std::string_view name);
 
 // Typed reading of one member of an object: `fallback` when the member is absent or null.

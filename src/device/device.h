@@ -2,11 +2,8 @@
 // be called; planners ask `has` and route around it. All calls come from the runtime's engine thread.
 #pragma once
 
-#include <any>
-#include <map>
 #include <string>
-#include <typeindex>
-#include <unordered_map>
+#include <tuple>
 
 #include "device/operations.h"
 
@@ -17,28 +14,32 @@ class Device;
 template <typename Operation>
 using Kernel = void (*)(Device&, const Operation&);
 
-// Kernels by the type of their arguments.
-class OperationTable {
+// One place for the kernel of each operation in `List`; an empty place means that the device lacks it.
+template <typename List>
+class KernelTable;
+
+template <typename... Operation>
+class KernelTable<OperationList<Operation...>> {
  public:
-  template <typename Operation>
-  void add(Kernel<Operation> kernel) {
-    kernels_[typeid(Operation)] = reinterpret_cast<AnyKernel>(kernel);
+  template <typename Wanted>
+  void add(Kernel<Wanted> kernel) {
+    std::get<Kernel<Wanted>>(kernels_) = kernel;
   }
-  template <typename Operation>
+  template <typename Wanted>
   void remove() {
-    kernels_.erase(typeid(Operation));
+    std::get<Kernel<Wanted>>(kernels_) = nullptr;
   }
-  template <typename Operation>
-  Kernel<Operation> find() const {
-    const auto found = kernels_.find(typeid(Operation));
-    return found == kernels_.end() ? nullptr : reinterpret_cast<Kernel<Operation>>(found->second);
+  template <typename Wanted>
+  Kernel<Wanted> find() const {
+    return std::get<Kernel<Wanted>>(kernels_);
   }
-  size_t size() const { return kernels_.size(); }
+  size_t size() const { return (size_t{find<Operation>() != nullptr} + ...); }
 
  private:
-  using AnyKernel = void (*)();
-  std::unordered_map<std::type_index, AnyKernel> kernels_;
+  std::tuple<Kernel<Operation>...> kernels_{};
 };
+
+using OperationTable = KernelTable<Operations>;
 
 class Device {
  public:

@@ -58,7 +58,8 @@ struct PackConv {
   Panel* panel;
 };
 
-// Cross-correlation, bias-free; y = or += as for Matmul.
+// Cross-correlation, bias-free; y = or += as for Matmul. The panel was packed for the same geometry; batch, height and
+// width may be others than the hint.
 struct Conv {
   const float* x;  // [batch, height, width, in], dense
   int64_t batch, height, width;
@@ -69,7 +70,8 @@ struct Conv {
   bool accumulate = false;
 };
 
-// softmax(q k^T * scale) v per head; head i is columns [i d, (i + 1) d). Rows of q beyond `causal`'s reach are masked.
+// softmax(q k^T * scale) v per head; head i is columns [i d, (i + 1) d). A query whose keys are all masked by -infinity
+// gets the mean of v over the keys it would see.
 struct Attention {
   const float *q, *k, *v;
   int64_t batch, queries, keys, heads, head_width;
@@ -147,5 +149,13 @@ struct Concat {
   int64_t rows, a_channels, b_channels;
   float* y;
 };
+
+// All of them; the order has no meaning.
+template <typename... Operation>
+struct OperationList {
+  static constexpr size_t kSize = sizeof...(Operation);
+};
+using Operations = OperationList<PackMatmul, Matmul, PackConv, Conv, Attention, GroupNorm, LayerNorm, Activate, Geglu,
+                                 AddScaled, AddVector, Upsample, Concat>;
 
 }  // namespace veneer::device

@@ -13,17 +13,20 @@ namespace veneer::io {
 
 struct Container {
   std::string_view name;  // "safetensors"
-  // True when a file with this content is of this layout, well-formed or not. `head` is the whole mapped file.
-  bool (*sniff)(std::span<const std::byte> head);
+  // True when a file with this content is of this layout, well-formed or not. `file` is the whole of it.
+  bool (*sniff)(std::span<const std::byte> file);
   // Reads and checks the whole header; touches no tensor's bytes. Errors: bad_file with file name, fault, expected and
   // found.
   Result<WeightStore> (*open)(std::shared_ptr<const MappedFile> file);
 };
 
+// All layouts that can be read, in the order in which they are tried.
 std::span<const Container* const> containers();
 
 // Opens one file of tensors. A shard index (*.json with "weight_map") opens all its shards as one store.
-// Errors: not_found, io; bad_file for what no container recognises (a pointer file or HTML page is named as such).
+// Errors: not_found (a shard: naming its index), io; unsupported for GGUF and pickle files; bad_file for a damaged
+// file, what no container recognises (an empty file, a pointer file, a web page are named as such), and an index that
+// disagrees with its shards.
 Result<WeightStore> open_weights(const std::filesystem::path& file, MappedFile::Mode mode = MappedFile::Mode::kMap);
 
 }  // namespace veneer::io

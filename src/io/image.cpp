@@ -56,6 +56,12 @@ Status check_image_size(uint64_t width, uint64_t height, std::string_view name) 
   return {};
 }
 
+std::string too_long_note(const ImageText& text) {
+  const uint64_t size = text.parameters.size() + text.json.size();
+  if (size <= kMaxTextBytes) return "";
+  return concat("parameters and JSON left out: ", size, " bytes together, expected at most ", kMaxTextBytes);
+}
+
 bool starts_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
@@ -80,7 +86,8 @@ Result<Image> read_image(const std::filesystem::path& path, int channels) {
   std::error_code unknown_size;  // open() below tells what is wrong with the file
   const uint64_t size = std::filesystem::file_size(path, unknown_size);
   if (!unknown_size && size > kMaxFileBytes)
-    return bad_image(path.string(), concat("holds ", bytes_text(size), ", expected at most ", bytes_text(kMaxFileBytes)));
+    return bad_image(path.string(),
+                     concat("holds ", bytes_text(size), ", expected at most ", bytes_text(kMaxFileBytes)));
   VENEER_TRY(file, MappedFile::open(path, MappedFile::Mode::kRead));
   return decode_image(file->bytes(), path.string(), channels);
 }

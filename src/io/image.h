@@ -51,8 +51,8 @@ struct ImageText {
 };
 
 struct EncodeOptions {
-  int quality = 90;               // JPEG and WebP, 1..100; WebP is lossless at 100
-  std::optional<ImageText> text;  // none: no metadata
+  int quality = 90;                              // JPEG and WebP, 1..100; WebP is lossless at 100
+  std::optional<ImageText> text = std::nullopt;  // none: no metadata
 };
 
 struct EncodedImage {
@@ -73,7 +73,7 @@ using TextFields = std::vector<std::pair<std::string, std::string>>;  // key and
 
 // All text fields of a picture: PNG tEXt, zTXt and iTXt; JPEG comments (key "comment" when they name none); EXIF
 // "UserComment"; WebP XMP ("parameters" and "veneer", else the packet itself as "XMP"). Pixels are not decoded, so a
-// JPEG with damaged pixels still tells its text. Errors: bad_file; more than 16 MiB of text is refused.
+// JPEG with damaged pixels still tells its text. Errors: bad_file, also for a PNG with more than 16 MiB of text.
 Result<TextFields> read_image_text(std::span<const std::byte> bytes, std::string_view name);
 // The generation text among such fields: `parameters`, or else UserComment, where A1111 keeps it in JPEG and WebP.
 ImageText generation_text(const TextFields& fields);

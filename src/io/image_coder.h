@@ -30,6 +30,8 @@ inline constexpr size_t kMaxTextBytes = size_t{16} << 20;
 Error bad_image(std::string_view name, std::string_view fault);
 // What a decoder asks before it takes memory. Errors: bad_file with the size and the limit.
 Status check_image_size(uint64_t width, uint64_t height, std::string_view name);
+// Why this text is left out of a format without a tighter limit of its own, or empty.
+std::string too_long_note(const ImageText& text);
 bool starts_with(std::span<const std::byte> bytes, std::string_view magic);
 
 }  // namespace veneer::io

@@ -95,7 +95,8 @@ Image resize(const Image& image, int width, int height) {
 
   std::vector<float> stretched(static_cast<size_t>(image.height) * row_values);  // every source row at its new width
   for (int y = 0; y < image.height; ++y)
-    resize_row(image.row(y), columns, static_cast<size_t>(image.channels), &stretched[static_cast<size_t>(y) * row_values]);
+    resize_row(image.row(y), columns, static_cast<size_t>(image.channels),
+               &stretched[static_cast<size_t>(y) * row_values]);
 
   std::vector<float> sums(row_values);
   for (size_t y = 0; y < rows.outputs; ++y) {

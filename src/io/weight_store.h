@@ -24,15 +24,15 @@ struct Entry {
 
 class WeightStore {
  public:
+  using Entries = std::map<std::string, Entry, std::less<>>;
   using Metadata = std::map<std::string, std::string>;
 
   WeightStore() = default;
   // `entries` by name as a layer asks for it. `files` are the mappings that the bytes lie in.
-  WeightStore(std::map<std::string, Entry, std::less<>> entries, Metadata metadata,
-              std::vector<std::shared_ptr<const MappedFile>> files);
+  WeightStore(Entries entries, Metadata metadata, std::vector<std::shared_ptr<const MappedFile>> files);
 
   bool empty() const { return entries_.empty(); }
-  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  const Entries& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   const Metadata& metadata() const { return metadata_; }
@@ -44,20 +44,22 @@ class WeightStore {
 
   // The entries whose name starts with `prefix`, without it.
   WeightStore under(std::string_view prefix) const;
-  // The same entries under other names; an entry that is given an empty name is left out.
+  // The same entries under other names; an entry that is given an empty name is left out, and so is one whose new name
+  // an earlier entry has.
   WeightStore renamed(const std::function<std::string(std::string_view)>& rename) const;
-  // This store with `upper`'s entries over it: the upper one wins for a name that both have.
+  // This store with `upper`'s entries over it: the upper one wins for a name that both have, in metadata as well.
   WeightStore layered(const WeightStore& upper) const;
 
   int64_t parameters() const;  // values of all entries
   uint64_t bytes() const;      // as stored
-  // SHA-256 over the names, types, shapes and bytes of all entries, in the order of names. Reads everything.
+  // SHA-256 over the names, types, shapes and bytes of all entries, in the order of names. Reads everything: ask
+  // still_whole first.
   std::string content_hash() const;
   std::string source() const;  // the file, or the first of several, for messages
-  Status still_whole() const;  // core/files.h
+  Status still_whole() const;  // of every file; core/files.h
 
  private:
-  std::map<std::string, Entry, std::less<>> entries_;
+  Entries entries_;
   Metadata metadata_;
   std::vector<std::shared_ptr<const MappedFile>> files_;
 };

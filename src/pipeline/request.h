@@ -1,5 +1,5 @@
-// What is asked: which model to open and how to hold it (SessionOptions), and one picture order (Request). Plain data, filled by
-// the command line, the C interface and later the server; `validate` knows all rules that need no model.
+// What is asked: which model to open and how to hold it (SessionOptions), and one picture order (Request). Plain data,
+// filled by the command line, the C interface and later the server; `validate` knows all rules that need no model.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 
 #include "io/image.h"
 #include "io/model_files.h"
-#include "sample/guidance.h"
 #include "sample/prediction.h"
 #include "sample/random.h"
 #include "sample/sampler.h"
@@ -21,43 +20,44 @@ namespace veneer::pipeline {
 enum class ComputeType { kAuto, kF32, kBf16 };
 
 struct SessionOptions {
-  io::ModelPaths paths;         // an empty model path means the embedded default
-  std::string data_dir;         // where the program's own data lie: models/emoji-v1, bpe_simple_vocab_16e6.txt.gz
-  std::string backend;          // "" = automatic
-  int threads = 0;              // <= 0: physical cores
-  bool strict = false;          // reference arithmetic
+  io::ModelPaths paths;  // an empty model path means the embedded default
+  std::string data_dir;  // where the program's own data lie: models/emoji-v1, bpe_simple_vocab_16e6.txt.gz
+  std::string backend;   // "" = automatic
+  int threads = 0;       // <= 0: physical cores
+  bool strict = false;   // reference arithmetic
   ComputeType compute = ComputeType::kAuto;
-  bool use_tiny_vae = false;    // decode with the tiny autoencoder when one is given
-  bool tiny_vae_preview_only = false;
-  bool eager_load = false;      // read all weights when the session opens
-  std::optional<sample::PredictionType> prediction;  // wins over what the files say
-  std::optional<uint64_t> panel_cache_bytes;         // budget of decoded panels; unset: chosen by the plan
+  bool tiny_vae_preview_only = false;            // a tiny autoencoder that is given serves previews, not the result
+  bool eager_load = false;                       // read all weights when the session opens
+  std::optional<sample::Prediction> prediction;  // wins over what the files say
+  std::optional<uint64_t> panel_cache_bytes;     // budget of decoded panels; unset: chosen by the plan
 };
 
 enum class PreviewMode { kNone, kProjection, kTiny, kVae };
 
 struct TilingOptions {
   bool enabled = false;
-  int tile_width = 32, tile_height = 32;     // latent pixels, decoding
+  int tile_width = 32, tile_height = 32;           // latent pixels, decoding
   double relative_width = 0, relative_height = 0;  // > 0: fraction of the latent (<= 1) or number of tiles (> 1)
-  double overlap = 0.5;                      // share of a tile, 0..0.5
+  double overlap = 0.5;                            // share of a tile, 0..0.5
+  bool operator==(const TilingOptions&) const = default;
 };
 
 struct Request {
   std::string prompt, negative_prompt;
-  int width = 0, height = 0;  // 0: the given picture's, else the model's own size
-  int64_t seed = 42;          // < 0: random
+  std::optional<int> width, height;  // pixels; unset: the given picture's, else the model's own size
+  int64_t seed = 42;                 // < 0: random
   int batch_count = 1;
   int steps = 20;
   double cfg_scale = 7.0;
+  double cfg_rescale = 0.0;  // 0..1: how far the deviation of the guided prediction is brought back to the plain one's
   std::optional<double> eta;
-  std::optional<sample::SamplerKind> sampler;    // unset: by model
-  std::optional<sample::ScheduleKind> schedule;  // unset: by sampler and model
-  std::vector<double> sigmas;                    // replaces the schedule when not empty
+  const sample::Sampler* sampler = nullptr;    // null: by model
+  const sample::Schedule* schedule = nullptr;  // null: by sampler and model
+  std::vector<double> sigmas;                  // replaces the schedule when not empty
   std::optional<double> flow_shift;
-  sample::RandomKind rng = sample::RandomKind::kCuda;
-  std::optional<sample::RandomKind> sampler_rng;  // unset: same generator
-  int clip_skip = 0;                              // <= 0: by model
+  sample::GeneratorKind rng = sample::GeneratorKind::kCuda;
+  std::optional<sample::GeneratorKind> sampler_rng;  // unset: same generator
+  int clip_skip = 0;                                 // <= 0: by model
   std::string extra_sample_args;
 
   std::optional<io::Image> init_image;  // RGB; image to image

@@ -13,7 +13,8 @@
 
 namespace veneer::pipeline {
 
-// What a run tells while it goes. All are optional and called on the thread that called generate().
+// What a run tells while it goes. All are optional, and called on the engine thread while generate() waits; none may
+// call back into the session.
 enum class Phase { kLoad, kText, kEncode, kSample, kDecode };
 std::string_view name_of(Phase phase);
 
@@ -28,14 +29,14 @@ struct Callbacks {
 struct Picture {
   io::Image image;
   int64_t seed = 0;
-  int index = 0;      // in the batch
-  Tensor latents;     // [1, C, h, w], before decoding
+  int index = 0;       // in the batch
+  Tensor latents;      // [1, C, h, w], before decoding
   io::ImageText text;  // what a written file carries
 };
 
 struct RunReport {
-  Json plan;     // bytes per part, arenas, caches: planned and used
-  Json seconds;  // per phase
+  Json plan;                          // bytes per part, arenas, caches: planned and used
+  Json seconds;                       // per phase
   std::vector<std::string> warnings;  // what was skipped, approximated or ignored; already logged
 };
 
@@ -58,27 +59,30 @@ class CancelFlag {
 
 class Session {
  public:
-  // Opens and checks all files and builds the layers; reads no weights (unless eager_load). Errors: as io::open_model_files;
-  // bad_file / mismatch for tensors that are missing or have another shape; unsupported for a family that is not.
+  // Opens and checks all files and builds the layers; reads no weights (unless eager_load). Errors: as
+  // io::open_model_files; bad_file / mismatch for tensors that are missing or have another shape; unsupported for a
+  // family that is not.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options, const Log& log);
   ~Session();
 
-  // Errors: usage (size, steps, ... against this model), busy, cancelled, no_memory, bad_file (weights that are not finite).
+  // Errors: usage (size, steps, ... against this model), busy, cancelled, no_memory, bad_file (weights that are not
+  // finite).
   Result<RunResult> generate(const Request& request, const Callbacks& callbacks, const CancelFlag& cancel);
 
   // What an unset option comes to with this model.
   struct Defaults {
-    sample::SamplerKind sampler;
-    sample::ScheduleKind schedule;
+    const sample::Sampler* sampler;
+    const sample::Schedule* schedule;
     int width, height;
   };
   Defaults defaults() const;
   // What was opened: family, parts, types, sizes, parameters; the same data that `veneer inspect` shows.
   Json describe() const;
 
+  struct State;  // state.h; for the files of this folder
+
  private:
   Session();
-  struct State;
   std::unique_ptr<State> state_;
 };
 

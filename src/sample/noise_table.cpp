@@ -77,7 +77,8 @@ Result<NoiseTable> NoiseTable::from_alphas_cumprod(std::span<const double> alpha
     const double alpha = is_last && alphas_cumprod[k] == 0.0 ? kSmallestAlpha : alphas_cumprod[k];
     if (!(alpha > 0.0 && alpha < 1.0))
       return bad_alphas(concat("value ", k, " is ", alpha, ", expected one between 0 and 1"));
-    const double log_sigma = std::log(static_cast<float>(std::sqrt((1.0 - alpha) / alpha)));
+    const double level = static_cast<float>(std::sqrt((1.0 - alpha) / alpha));
+    const double log_sigma = std::log(level);
     if (k > 0 && log_sigma <= table.log_sigmas_.back())
       return bad_alphas(concat("value ", k, " (", alpha, ") is not below the one before it"));
     table.log_sigmas_.push_back(log_sigma);

@@ -2,6 +2,7 @@
 #include "sample/quantile.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 
 namespace veneer::sample {
@@ -43,9 +44,7 @@ double incomplete_beta(double x, double a, double b) {
     }
     if (std::abs(change - 1.0) < kPrecision) break;
   }
-  const double log_front =
-      a * std::log(x) + b * std::log1p(-x) + std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
-  return std::exp(log_front) * fraction / a;
+  return std::pow(x, a) * std::pow(1.0 - x, b) / (a * std::beta(a, b)) * fraction;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Generators of standard normal noise. One call of normal() is one draw: the noise of one whole latent of one image, in
-// (C, H, W) order, whatever layout the caller computes in. A generator belongs to one image of one run; no thread safety.
+// (C, H, W) order, whatever layout the caller computes in. A generator belongs to one image of one run; no thread
+// safety.
 #pragma once
 
 #include <cstdint>

@@ -94,9 +94,8 @@ Result<Levels> lcm(const ScheduleInput& in) {
   constexpr int kStride = kTrainingSteps / kOriginalSteps;
   if (in.steps > kOriginalSteps)
     return usage(concat("schedule lcm: has ", kOriginalSteps, " levels, ", in.steps, " steps asked; use fewer steps"));
-  return generate(in.steps, [&](int i) {
-    return in.table.sigma(kStride * (kOriginalSteps - kOriginalSteps * i / in.steps) - 1);
-  });
+  return generate(
+      in.steps, [&](int i) { return in.table.sigma(kStride * (kOriginalSteps - kOriginalSteps * i / in.steps) - 1); });
 }
 
 // Timesteps published by Sabour, Fidler and Kreis with "Align Your Steps" (arXiv 2404.14507).
@@ -195,8 +194,8 @@ constexpr Schedule kSchedules[] = {
     {"discrete", discrete},
     {"karras", karras},
     {"exponential", exponential},
-    {"ays", ays},
-    {"gits", gits},
+    {"ays", ays, true},
+    {"gits", gits, true},
     {"sgm_uniform", sgm_uniform, true},
     {"simple", simple},
     {"smoothstep", smoothstep},
@@ -223,7 +222,7 @@ Result<std::vector<float>> make_sigmas(const Schedule& schedule, const ScheduleI
   VENEER_CHECK(input.tokens > 0);
   if (input.steps < 1 || input.steps > kMaxSteps)
     return usage(concat("steps: expects 1 to ", kMaxSteps, ", found ", input.steps));
-  const bool one_level = input.steps == 1 && !schedule.answers_one_step && schedule.levels != gits;
+  const bool one_level = input.steps == 1 && !schedule.answers_one_step;
   VENEER_TRY(levels, one_level ? Result<Levels>(Levels{input.table.sigma_max()}) : schedule.levels(input));
   std::vector<float> sigmas(levels.begin(), levels.end());
   sigmas.push_back(0.0f);

@@ -50,8 +50,8 @@ std::span<const Schedule> schedules();
 // By name; "normal" is another name for "discrete". Errors: usage.
 Result<const Schedule*> schedule_named(std::string_view name);
 
-// The n + 1 levels, strictly decreasing, the last 0. Errors: usage (no steps, more than the schedule can tell apart, ays
-// for a flow model), unsupported (gits, a reserved name).
+// The n + 1 levels, strictly decreasing, the last 0. Errors: usage (no steps, more than the schedule can tell apart,
+// ays for a flow model), unsupported (gits, a reserved name).
 Result<std::vector<float>> make_sigmas(const Schedule& schedule, const ScheduleInput& input);
 
 // Levels given by the user in place of a schedule: at least two, finite, not negative, strictly decreasing; at most 1
@@ -60,12 +60,12 @@ Result<std::vector<float>> custom_sigmas(std::span<const double> sigmas, bool fl
 // Reads "14.6,3.2,0". Errors: usage.
 Result<std::vector<double>> parse_sigmas(std::string_view text);
 
-// Image to image: the last k + 1 steps with k = min(int(steps strength), steps - 1), so strength 0 runs one step and
-// strength 1 all. Errors: usage (strength outside [0, 1]).
+// Image to image: the last int(steps strength) + 1 steps, so strength 0 runs one step and strength 1 all. Errors: usage
+// (strength outside [0, 1]).
 Result<std::vector<float>> sigmas_for_strength(std::span<const float> sigmas, double strength);
 
-// Image to image with strength taken as the noise level, a share of the first one: the levels not above it, at least one
-// step. With `force_first` the walk begins exactly at that level. Errors: usage (strength outside (0, 1]).
+// Image to image with strength taken as the noise level, a share of the first one: the levels not above it, at least
+// one step. With `force_first` the walk begins exactly at that level. Errors: usage (strength outside (0, 1]).
 Result<std::vector<float>> sigmas_from_noise_level(std::span<const float> sigmas, double strength, bool force_first);
 
 // Second pass of hires fix: a schedule of int(steps / strength) steps of which the last `steps` are run.

@@ -33,8 +33,9 @@ Result<std::vector<float>> custom_sigmas(std::span<const double> sigmas, bool fl
     if (!std::isfinite(level) || level < 0.0f)
       return usage(concat("sigmas: expects levels of 0 or more, found ", sigma), "sigmas");
     if (!levels.empty() && level >= levels.back())
-      return usage(concat("sigmas: each level must be below the one before it, found ", sigma, " after ", levels.back()),
-                   "sigmas");
+      return usage(
+          concat("sigmas: each level must be below the one before it, found ", sigma, " after ", levels.back()),
+          "sigmas");
     levels.push_back(level);
   }
   if (flow && levels.front() > 1.0f)
@@ -45,20 +46,17 @@ Result<std::vector<float>> custom_sigmas(std::span<const double> sigmas, bool fl
 Result<std::vector<float>> sigmas_for_strength(std::span<const float> sigmas, double strength) {
   if (!(strength >= 0.0 && strength <= 1.0))
     return usage(concat("strength: expects 0 to 1, found ", strength), "strength");
-  const int steps = steps_of(sigmas);
-  const int before_last = std::min(static_cast<int>(steps * strength), steps - 1);
-  return last_steps(sigmas, before_last + 1);
+  return last_steps(sigmas, static_cast<int>(steps_of(sigmas) * strength) + 1);
 }
 
 Result<std::vector<float>> sigmas_from_noise_level(std::span<const float> sigmas, double strength, bool force_first) {
   if (!(strength > 0.0 && strength <= 1.0))
     return usage(concat("strength: as a noise level expects more than 0 and at most 1, found ", strength), "strength");
   const float level = static_cast<float>(strength * sigmas.front());
-  const int steps_below =
-      static_cast<int>(std::count_if(sigmas.begin(), sigmas.end(), [&](float sigma) { return sigma <= level; })) - 1;
-  std::vector<float> kept = last_steps(sigmas, std::max(steps_below, force_first ? 0 : 1));
-  if (force_first && kept.front() < level) kept.insert(kept.begin(), level);
-  return kept;
+  const auto first_kept = std::find_if(sigmas.begin(), sigmas.end(), [&](float sigma) { return sigma <= level; });
+  std::vector<float> kept(first_kept, sigmas.end());
+  if (force_first && !kept.empty() && kept.front() < level) kept.insert(kept.begin(), level);
+  return kept.size() < 2 ? last_steps(sigmas, 1) : kept;
 }
 
 Result<int> hires_schedule_steps(int steps, double strength) {

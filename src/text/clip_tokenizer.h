@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -20,6 +21,7 @@ namespace veneer::text {
 // Immutable after loading; any thread may use it.
 class ClipTokenizer {
  public:
+  explicit ClipTokenizer(ClipVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
   // Errors: those of read_clip_folder and read_clip_merge_list.
   static Result<ClipTokenizer> load_folder(const std::filesystem::path& folder);
   static Result<ClipTokenizer> load_merge_list(const std::filesystem::path& file);
@@ -34,7 +36,6 @@ class ClipTokenizer {
   int32_t vocabulary_size() const { return vocabulary_.size; }
 
  private:
-  explicit ClipTokenizer(ClipVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
   ClipVocabulary vocabulary_;
 };
 

@@ -155,6 +155,7 @@ class VocabularyBuilder {
 
   Result<ClipVocabulary> build(const std::vector<MergeLine>& merges) && {
     VENEER_TRY_STATUS(add_bytes());
+    vocabulary_.merges.reserve(merges.size());
     for (const MergeLine& merge : merges) VENEER_TRY_STATUS(add_merge(merge));
     VENEER_TRY(start, find(kStartText));
     VENEER_TRY(end, find(kEndText));

@@ -13,9 +13,12 @@ namespace {
 constexpr double kRoundFactor = 1.1;
 constexpr double kSquareFactor = 1 / 1.1;
 constexpr std::string_view kBreak = "BREAK";
+constexpr std::string_view kEscapable = "\\()[]";
 constexpr std::string_view kSpecial = "\\()[]:";
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
-constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kNumber = ".0123456789";
+
+bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
 size_t skip_blanks(std::string_view text, size_t position) {
   return std::min(text.find_first_not_of(kBlanks, position), text.size());
@@ -31,8 +34,8 @@ WeightedClose weighted_close(std::string_view text) {
   if (!text.starts_with(':')) return {};
   const size_t begin = skip_blanks(text, 1);
   size_t end = begin;
-  if (end < text.size() && (text[end] == '+' || text[end] == '-')) ++end;
-  while (end < text.size() && (text[end] == '.' || contains(kDigits, text.substr(end, 1)))) ++end;
+  if (end < text.size() && is_one_of(text[end], "+-")) ++end;
+  while (end < text.size() && is_one_of(text[end], kNumber)) ++end;
   WeightedClose close;
   const size_t bracket = skip_blanks(text, end);
   if (bracket == text.size() || text[bracket] != ')') return {};
@@ -62,7 +65,7 @@ class PromptParser {
   void step() {
     const char c = rest_[0];
     if (c == '\\') {
-      const bool escapes = rest_.size() > 1 && rest_[1] != ':' && contains(kSpecial, rest_.substr(1, 1));
+      const bool escapes = rest_.size() > 1 && is_one_of(rest_[1], kEscapable);
       add_text(rest_.substr(1, escapes ? 1 : 0));
       rest_.remove_prefix(escapes ? 2 : 1);
     } else if (c == '(' || c == '[') {
@@ -76,7 +79,7 @@ class PromptParser {
       close_bracket(square_, kSquareFactor, 1);
     } else {
       const size_t length = std::min(rest_.find_first_of(kSpecial, 1), rest_.size());
-      add_words(rest_.substr(0, contains(kSpecial, rest_.substr(0, 1)) ? 1 : length));
+      add_words(rest_.substr(0, is_one_of(c, kSpecial) ? 1 : length));
     }
   }
 
@@ -149,10 +152,10 @@ class PromptParser {
 std::string escape(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != ':' && contains(kSpecial, text.substr(i, 1))) out += '\\';
+    if (is_one_of(text[i], kEscapable)) out += '\\';
     out += text[i];
-    const bool is_break = text.substr(i).starts_with(kBreak) && is_word_border(text, i) &&
-                          is_word_border(text, i + kBreak.size());
+    const bool is_break =
+        text.substr(i).starts_with(kBreak) && is_word_border(text, i) && is_word_border(text, i + kBreak.size());
     if (is_break) out += '\\';
   }
   return out;

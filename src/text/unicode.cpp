@@ -3,7 +3,10 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <iomanip>
+#include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "core/format.h"
@@ -13,6 +16,7 @@ namespace {
 
 constexpr char32_t kCapitalDottedI = 0x130;  // the only character whose full lower-case mapping has two characters
 constexpr char32_t kCombiningDotAbove = 0x307;
+constexpr auto kComposition = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 
 struct Decoded {
   char32_t character = 0;
@@ -35,8 +39,28 @@ char32_t simple_lower(char32_t character) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character)));
 }
 
-bool is_word_character(char32_t character) {
-  return character == '_' || is_letter(character) || is_number(character);
+bool is_word_character(char32_t character) { return character == '_' || is_letter(character) || is_number(character); }
+
+void append_decomposition(char32_t character, std::vector<utf8proc_int32_t>& codes) {
+  utf8proc_int32_t buffer[8];  // canonical decompositions have at most four characters
+  int unused_boundary = 0;
+  const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character), buffer, std::size(buffer),
+                                             kComposition, &unused_boundary);
+  VENEER_CHECK(count > 0 && count <= static_cast<utf8proc_ssize_t>(std::size(buffer)));
+  codes.insert(codes.end(), buffer, buffer + count);
+}
+
+// Brings each run of combining marks into the order of their classes. utf8proc_decompose would do so by exchanging
+// neighbours, which takes seconds for a prompt full of marks.
+void sort_marks(std::vector<utf8proc_int32_t>& codes) {
+  const auto mark_class = [](utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; };
+  const auto is_mark = [&](utf8proc_int32_t code) { return mark_class(code) != 0; };
+  for (auto begin = codes.begin(); begin != codes.end();) {
+    begin = std::find_if(begin, codes.end(), is_mark);
+    const auto end = std::find_if_not(begin, codes.end(), is_mark);
+    std::stable_sort(begin, end, [&](auto a, auto b) { return mark_class(a) < mark_class(b); });
+    begin = end;
+  }
 }
 
 size_t start_of_previous_character(std::string_view text, size_t position) {
@@ -69,14 +93,16 @@ Status check_text(std::string_view text, std::string_view name) {
 }
 
 std::u32string to_nfc(std::string_view text) {
-  constexpr auto kOptions = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-  const auto size = static_cast<utf8proc_ssize_t>(text.size());
-  const auto decomposed = utf8proc_decompose(bytes, size, nullptr, 0, kOptions);
-  VENEER_CHECK(decomposed >= 0);
-  std::vector<utf8proc_int32_t> codes(static_cast<size_t>(decomposed));
-  utf8proc_decompose(bytes, size, codes.data(), decomposed, kOptions);
-  const auto composed = utf8proc_normalize_utf32(codes.data(), decomposed, kOptions);
+  std::vector<utf8proc_int32_t> codes;
+  for (size_t position = 0; position < text.size();) {
+    const Decoded decoded = decode(text, position);
+    VENEER_CHECK(decoded.bytes > 0);
+    append_decomposition(decoded.character, codes);
+    position += decoded.bytes;
+  }
+  sort_marks(codes);
+  const auto composed =
+      utf8proc_normalize_utf32(codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), kComposition);
   VENEER_CHECK(composed >= 0);
   return std::u32string(codes.begin(), codes.begin() + composed);
 }

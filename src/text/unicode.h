@@ -1,5 +1,5 @@
 // The Unicode facts that tokenizers and the prompt grammar need: decoding, normalisation, case and character classes.
-// utf8proc (Unicode 14, the version of the reference ids) stays behind this header. Knows no vocabulary and no grammar.
+// utf8proc stays behind this header. Knows no vocabulary and no grammar.
 //
 // Every function but check_text expects text that passed check_text.
 #pragma once
@@ -12,8 +12,7 @@
 
 namespace veneer::text {
 
-// The longest text accepted. Far above any prompt; it bounds the steps that are quadratic (the sorting of combining
-// marks in normalisation, nested brackets of a prompt).
+// The longest text accepted: far above any prompt. It bounds what is quadratic, the nested brackets of a prompt.
 inline constexpr size_t kMaxTextBytes = 32768;
 
 // Errors: usage, when the text is longer than kMaxTextBytes or not UTF-8; then with the position of the first byte that

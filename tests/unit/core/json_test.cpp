@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/format.h"
+
 namespace veneer {
 namespace {
 
@@ -27,6 +29,14 @@ TEST(Json, RefusesBadTextBadUtf8AndEndlessNesting) {
     ASSERT_FALSE(json) << text;
     EXPECT_EQ(json.error().message.rfind("x.json: ", 0), 0u) << json.error().message;
   }
+}
+
+TEST(Json, RefusesObjectsThatWouldTakeTimeSquared) {
+  std::string many = "{";
+  for (int i = 0; i <= 16384; ++i) many += concat(i ? "," : "", "\"", i, "\":0");
+  const auto json = parse_json(many + "}", "x.json");
+  ASSERT_FALSE(json);
+  EXPECT_EQ(json.error().message, "x.json: has an object of more than 16384 members");
 }
 
 TEST(Json, TypedMembers) {

@@ -1,0 +1,69 @@
+// veneer image: draws pictures. Options in, a session, one run, files and a result out; no picture arithmetic here.
+#include "commands.h"
+#include "device/devices.h"
+#include "image_options.h"
+#include "interrupt.h"
+#include "latents.h"
+#include "picture_writer.h"
+#include "prepare.h"
+#include "progress.h"
+#include "results.h"
+
+namespace veneer::cli {
+namespace {
+
+Status list_devices(const ConsoleOptions& console, int threads) {
+  Json devices = Json::array();
+  std::string lines;
+  for (const device::DeviceKind& kind : device::device_kinds()) {
+    VENEER_TRY(device, device::open_device(kind.name, threads, false));
+    devices.push_back({{"name", device->name()}, {"description", device->description()}});
+    lines += concat(device->name(), "\t", device->description(), "\n");
+  }
+  return console.json ? write_json({{"devices", std::move(devices)}}) : write_stdout(lines);
+}
+
+Error cancelled() { return {ErrorCode::kCancelled, "cancelled before the first step", {}}; }
+
+pipeline::Callbacks callbacks(Progress& progress, PictureWriter& writer) {
+  pipeline::Callbacks calls;
+  calls.progress = [&progress](pipeline::Phase phase, int step, int steps, double seconds) {
+    progress.update(pipeline::name_of(phase), step, steps, seconds, phase == pipeline::Phase::kSample);
+  };
+  calls.preview = [&writer](int, const io::Image& image, bool) { writer.write_preview(image); };
+  calls.finished = [&writer](const pipeline::Picture& picture) { return writer.write(picture); };
+  return calls;
+}
+
+Json result_json(const PictureWriter& writer, const pipeline::RunReport& report) {
+  return {{"images", writer.account()},
+          {"receipt", nullptr},
+          {"plan", report.plan},
+          {"seconds", report.seconds},
+          {"warnings", report.warnings}};
+}
+
+Status draw(const ImageOptions& options, Console& console) {
+  pipeline::CancelFlag cancel;
+  const InterruptGuard guard(cancel);
+  VENEER_TRY(writer, PictureWriter::make(options, console));
+  VENEER_TRY(session, pipeline::Session::open(options.session, console.log()));
+  if (cancel.get() != pipeline::CancelMode::kNone) return cancelled();
+  Progress progress(console);
+  VENEER_TRY(result, session->generate(options.request, callbacks(progress, writer), cancel));
+  if (!options.save_latents.empty()) VENEER_TRY_STATUS(save_latents(options.save_latents, result.pictures));
+  return console.options().json ? write_json(result_json(writer, result.report)) : Status();
+}
+
+}  // namespace
+
+Status run_image(std::span<const std::string> args, Console& console) {
+  ImageOptions options;
+  VENEER_TRY(help, parse_options(image_option_table(options, console.options()), args));
+  if (!help.empty()) return write_stdout(help);
+  if (options.list_devices) return list_devices(console.options(), options.session.threads);
+  VENEER_TRY_STATUS(prepare(options, console.options(), console.log()));
+  return draw(options, console);
+}
+
+}  // namespace veneer::cli

@@ -1,0 +1,62 @@
+// Progress as text. Knows neither what a phase does nor how long it will take.
+#include "progress.h"
+
+#include <cstdint>
+#include <cstdio>
+
+#include "core/format.h"
+
+namespace veneer::cli {
+namespace {
+
+constexpr int kBarCells = 40;
+
+std::string count_and_rate(int step, int steps, double seconds) {
+  const std::string rate = rate_text(seconds);
+  return concat(step, "/", steps, rate.empty() ? "" : " - ", rate);
+}
+
+// step / steps in parts of `whole`, rounded down.
+int share(int step, int steps, int whole) { return static_cast<int>(int64_t{step} * whole / steps); }
+
+}  // namespace
+
+std::string rate_text(double seconds_per_step) {
+  if (!(seconds_per_step > 0.0)) return {};
+  char text[48];
+  const bool slow = seconds_per_step > 1.0;
+  std::snprintf(text, sizeof text, slow ? "%.2f s/it" : "%.2f it/s", slow ? seconds_per_step : 1.0 / seconds_per_step);
+  return text;
+}
+
+std::string progress_line(std::string_view phase, int step, int steps, double seconds) {
+  return concat(phase, " ", count_and_rate(step, steps, seconds));
+}
+
+std::string progress_bar(std::string_view phase, int step, int steps, double seconds) {
+  const auto filled = static_cast<size_t>(share(step, steps, kBarCells));
+  std::string cells(filled, '=');
+  if (filled < kBarCells) cells += '>';
+  cells.resize(kBarCells, ' ');
+  return concat(phase, " |", cells, "| ", count_and_rate(step, steps, seconds));
+}
+
+void Progress::update(std::string_view phase, int step, int steps, double seconds, bool every_step) {
+  if (console_.options().quiet || steps <= 0) return;
+  if (phase != phase_) {
+    console_.end_status();
+    phase_ = phase;
+    printed_tenths_ = 0;
+  }
+  if (console_.terminal()) {
+    console_.show_status(progress_bar(phase, step, steps, seconds));
+    if (step == steps) console_.end_status();
+    return;
+  }
+  const int tenths = share(step, steps, 10);
+  if (step == 0 || (!every_step && tenths == printed_tenths_)) return;
+  printed_tenths_ = tenths;
+  console_.write_plain(progress_line(phase, step, steps, seconds));
+}
+
+}  // namespace veneer::cli

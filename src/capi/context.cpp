@@ -1,0 +1,332 @@
+// The C interface over a session. No exception and no C++ type crosses it.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "device/devices.h"
+#include "pipeline/session.h"
+#include "pipeline/version.h"
+#include "veneer/veneer.h"
+
+using veneer::Error;
+using veneer::ErrorCode;
+using veneer::Result;
+using veneer::Status;
+namespace pipeline = veneer::pipeline;
+namespace sample = veneer::sample;
+
+struct LastError {
+  std::string message, where;
+  void set(Error error) {
+    message = std::move(error.message);
+    where = std::move(error.where);
+  }
+  void clear() { *this = {}; }
+};
+
+struct veneer_context {
+  std::unique_ptr<pipeline::Session> session;
+  veneer_progress_callback progress = nullptr;
+  void* user = nullptr;
+  std::mutex mutex;                         // over the two members below
+  pipeline::CancelFlag* running = nullptr;  // that of the picture in work
+  LastError error;
+};
+
+namespace {
+
+thread_local LastError create_error;
+
+veneer_status status_of(ErrorCode code) { return static_cast<veneer_status>(static_cast<int>(code) + 1); }
+static_assert(static_cast<int>(ErrorCode::kUsage) + 1 == VENEER_USAGE);
+static_assert(static_cast<int>(ErrorCode::kBug) + 1 == VENEER_BUG);
+static_assert(static_cast<int>(pipeline::Phase::kDecode) == VENEER_PHASE_DECODE);
+static_assert(static_cast<int>(veneer::LogLevel::kError) == VENEER_LOG_ERROR);
+
+// Runs `work`; what it throws becomes an error.
+template <typename Work>
+veneer_status guarded(LastError& error, Work work) noexcept {
+  try {
+    const Status status = work();
+    if (status) return VENEER_OK;
+    const veneer_status code = status_of(status.error().code);
+    error.set(status.error());
+    return code;
+  } catch (const std::bad_alloc&) {
+    error.set({ErrorCode::kNoMemory, "memory ran out", ""});
+    return VENEER_NO_MEMORY;
+  } catch (const std::exception& exception) {
+    error.set({ErrorCode::kBug, exception.what(), ""});
+    return VENEER_BUG;
+  } catch (...) {
+    error.set({ErrorCode::kBug, "an unknown exception", ""});
+    return VENEER_BUG;
+  }
+}
+
+// A structure of an older or newer caller: what it does not have keeps its default, what is not known here is left.
+template <typename Params>
+Result<Params> sized_copy(const Params* params, void (*init)(Params*)) {
+  Params copy;
+  init(&copy);
+  const uint32_t size = params ? params->struct_size : 0;
+  if (size < sizeof(uint32_t))
+    return Error{ErrorCode::kUsage, "the parameter structure was not prepared by its _init function", "struct_size"};
+  std::memcpy(&copy, params, std::min<size_t>(size, sizeof(Params)));
+  return copy;
+}
+
+std::string text_of(const char* text) { return text ? text : ""; }
+
+Result<veneer::io::Image> image_of(const veneer_image& image, uint32_t channels, const char* field) {
+  constexpr uint32_t kLargestSide = 16384;
+  if (!image.data || image.channel != channels || image.width == 0 || image.height == 0 || image.width > kLargestSide ||
+      image.height > kLargestSide)
+    return Error{ErrorCode::kUsage,
+                 veneer::concat(field, ": expected pixels with ", channels, " channels, at most ", kLargestSide,
+                                " a side, found ", image.width, "x", image.height, " with ", image.channel),
+                 field};
+  auto copy = veneer::io::Image::blank(static_cast<int>(image.width), static_cast<int>(image.height),
+                                       static_cast<int>(channels));
+  std::copy_n(image.data, copy.pixels.size(), copy.pixels.begin());
+  return copy;
+}
+
+template <typename Value, typename Find>
+Status take_name(const char* name, int value, int unset, const char* field, Value& out, Find find) {
+  if (value == unset) return {};
+  if (!name)
+    return Error{ErrorCode::kUsage, veneer::concat(field, ": ", value, " is no value of this enumeration"), field};
+  VENEER_TRY(found, find(name));
+  out = found;
+  return {};
+}
+
+Result<pipeline::SessionOptions> options_of(const veneer_ctx_params& params) {
+  pipeline::SessionOptions options;
+  options.paths.model = text_of(params.model_path);
+  options.paths.denoiser = text_of(params.diffusion_model_path);
+  options.paths.clip_l = text_of(params.clip_l_path);
+  options.paths.vae = text_of(params.vae_path);
+  options.paths.tiny_vae = text_of(params.taesd_path);
+  options.paths.tokenizer = text_of(params.tokenizer_path);
+  if (params.no_mmap) options.paths.mode = veneer::MappedFile::Mode::kRead;
+  options.data_dir = text_of(params.data_dir);
+  options.backend = text_of(params.backend);
+  options.threads = params.threads;
+  options.strict = params.strict != 0;
+  options.eager_load = params.eager_load != 0;
+  options.tiny_vae_preview_only = params.taesd_preview_only != 0;
+  VENEER_TRY_STATUS(take_name(veneer_prediction_name(params.prediction), params.prediction, VENEER_PREDICTION_COUNT,
+                              "prediction", options.prediction, sample::prediction_named));
+  return options;
+}
+
+Result<pipeline::Request> request_of(const veneer_img_params& params) {
+  pipeline::Request request;
+  request.prompt = text_of(params.prompt);
+  request.negative_prompt = text_of(params.negative_prompt);
+  if (params.width != 0) request.width = params.width;
+  if (params.height != 0) request.height = params.height;
+  request.batch_count = params.batch_count;
+  request.steps = params.steps;
+  request.clip_skip = params.clip_skip;
+  request.seed = params.seed;
+  request.cfg_scale = params.cfg_scale;
+  if (!std::isinf(params.eta)) request.eta = params.eta;
+  request.strength = params.strength;
+  request.tiling.enabled = params.vae_tiling != 0;
+  VENEER_TRY_STATUS(take_name(veneer_sampler_name(params.sampler), params.sampler, VENEER_SAMPLER_COUNT, "sampler",
+                              request.sampler, sample::sampler_named));
+  VENEER_TRY_STATUS(take_name(veneer_schedule_name(params.schedule), params.schedule, VENEER_SCHEDULE_COUNT, "schedule",
+                              request.schedule, sample::schedule_named));
+  VENEER_TRY_STATUS(take_name(veneer_rng_name(params.rng), params.rng, VENEER_RNG_COUNT, "rng", request.rng,
+                              sample::generator_named));
+  VENEER_TRY_STATUS(take_name(veneer_rng_name(params.sampler_rng), params.sampler_rng, VENEER_RNG_COUNT, "sampler_rng",
+                              request.sampler_rng, sample::generator_named));
+  if (params.init_image) {
+    VENEER_TRY(image, image_of(*params.init_image, 3, "init_image"));
+    request.init_image = std::move(image);
+  }
+  if (params.mask_image) {
+    VENEER_TRY(image, image_of(*params.mask_image, 1, "mask_image"));
+    request.mask = std::move(image);
+  }
+  return request;
+}
+
+// The caller's pictures: one array, each with memory of its own.
+veneer_image* export_pictures(const std::vector<pipeline::Picture>& pictures) {
+  auto* images = static_cast<veneer_image*>(std::calloc(std::max<size_t>(pictures.size(), 1), sizeof(veneer_image)));
+  if (!images) throw std::bad_alloc();
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    const veneer::io::Image& image = pictures[i].image;
+    images[i] = {static_cast<uint32_t>(image.width), static_cast<uint32_t>(image.height),
+                 static_cast<uint32_t>(image.channels), static_cast<uint8_t*>(std::malloc(image.pixels.size()))};
+    if (!images[i].data) {
+      veneer_images_free(images, pictures.size());
+      throw std::bad_alloc();
+    }
+    std::copy(image.pixels.begin(), image.pixels.end(), images[i].data);
+  }
+  return images;
+}
+
+// Lends the flag to veneer_cancel while a picture is made.
+class Running {
+ public:
+  Running(veneer_context& context, pipeline::CancelFlag& flag) : context_(context) { set(&flag); }
+  ~Running() { set(nullptr); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  void set(pipeline::CancelFlag* flag) {
+    const std::lock_guard lock(context_.mutex);
+    context_.running = flag;
+  }
+  veneer_context& context_;
+};
+
+Status generate(veneer_context& context, const veneer_img_params* params, veneer_image** images, size_t* count) {
+  VENEER_TRY(copy, sized_copy(params, veneer_img_params_init));
+  VENEER_TRY(request, request_of(copy));
+  pipeline::Callbacks callbacks;
+  if (context.progress) {
+    callbacks.progress = [&context](pipeline::Phase phase, int step, int steps, double seconds) {
+      context.progress(static_cast<veneer_phase>(phase), step, steps, seconds, context.user);
+    };
+  }
+  pipeline::CancelFlag cancel;
+  const Running running(context, cancel);
+  VENEER_TRY(result, context.session->generate(request, callbacks, cancel));
+  *images = export_pictures(result.pictures);
+  *count = result.pictures.size();
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t veneer_api_version(void) { return VENEER_API_VERSION; }
+const char* veneer_version(void) { return pipeline::version().data(); }
+
+void veneer_ctx_params_init(veneer_ctx_params* params) {
+  *params = {};
+  params->struct_size = sizeof *params;
+  params->prediction = VENEER_PREDICTION_COUNT;
+}
+
+void veneer_img_params_init(veneer_img_params* params) {
+  const pipeline::Request defaults;
+  *params = {};
+  params->struct_size = sizeof *params;
+  params->width = params->height = 512;
+  params->batch_count = defaults.batch_count;
+  params->steps = defaults.steps;
+  params->clip_skip = defaults.clip_skip;
+  params->seed = -1;
+  params->cfg_scale = static_cast<float>(defaults.cfg_scale);
+  params->eta = INFINITY;
+  params->strength = static_cast<float>(defaults.strength);
+  params->sampler = VENEER_SAMPLER_COUNT;
+  params->schedule = VENEER_SCHEDULE_COUNT;
+  params->rng = VENEER_RNG_COUNT;
+  params->sampler_rng = VENEER_RNG_COUNT;
+}
+
+veneer_status veneer_ctx_create(const veneer_ctx_params* params, veneer_context** context) {
+  create_error.clear();
+  if (!context) return VENEER_USAGE;
+  *context = nullptr;
+  return guarded(create_error, [&]() -> Status {
+    VENEER_TRY(copy, sized_copy(params, veneer_ctx_params_init));
+    VENEER_TRY(options, options_of(copy));
+    veneer::Log log;
+    if (copy.log) {
+      log = veneer::Log([sink = copy.log, user = copy.user](veneer::LogLevel level, const std::string& line) {
+        sink(static_cast<veneer_log_level>(level), line.c_str(), user);
+      });
+    }
+    VENEER_TRY(session, pipeline::Session::open(options, log));
+    auto made = std::make_unique<veneer_context>();
+    made->session = std::move(session);
+    made->progress = copy.progress;
+    made->user = copy.user;
+    *context = made.release();
+    return {};
+  });
+}
+
+void veneer_ctx_free(veneer_context* context) { delete context; }
+
+veneer_status veneer_generate(veneer_context* context, const veneer_img_params* params, veneer_image** images,
+                              size_t* count) {
+  if (!context || !images || !count) return VENEER_USAGE;
+  *images = nullptr;
+  *count = 0;
+  // A call from a second thread is refused before it can touch what the first one uses.
+  {
+    const std::lock_guard lock(context->mutex);
+    if (context->running) return VENEER_BUSY;
+  }
+  context->error.clear();
+  return guarded(context->error, [&] { return generate(*context, params, images, count); });
+}
+
+void veneer_images_free(veneer_image* images, size_t count) {
+  for (size_t i = 0; images && i < count; ++i) std::free(images[i].data);
+  std::free(images);
+}
+
+veneer_status veneer_cancel(veneer_context* context, veneer_cancel_mode mode) {
+  if (!context) return VENEER_USAGE;
+  const std::lock_guard lock(context->mutex);
+  if (!context->running) return VENEER_OK;  // nothing is being made: nothing changes
+  switch (mode) {
+    case VENEER_CANCEL_ALL: context->running->set(pipeline::CancelMode::kAll); return VENEER_OK;
+    case VENEER_CANCEL_NEW_LATENTS: context->running->set(pipeline::CancelMode::kNewPictures); return VENEER_OK;
+    case VENEER_CANCEL_RESET: context->running->set(pipeline::CancelMode::kNone); return VENEER_OK;
+  }
+  return VENEER_USAGE;
+}
+
+const char* veneer_last_error(const veneer_context* context) {
+  return (context ? context->error : create_error).message.c_str();
+}
+const char* veneer_last_error_where(const veneer_context* context) {
+  return (context ? context->error : create_error).where.c_str();
+}
+
+veneer_status veneer_ctx_defaults(const veneer_context* context, veneer_sampler* sampler, veneer_schedule* schedule) {
+  if (!context || !sampler || !schedule) return VENEER_USAGE;
+  const auto defaults = context->session->defaults();
+  *sampler = veneer_sampler_from_name(std::string(defaults.sampler->name).c_str());
+  *schedule = veneer_schedule_from_name(std::string(defaults.schedule->name).c_str());
+  return VENEER_OK;
+}
+
+size_t veneer_list_devices(char* buffer, size_t size) {
+  std::string lines;
+  LastError ignored;
+  guarded(ignored, [&]() -> Status {
+    for (const auto& kind : veneer::device::device_kinds()) {
+      VENEER_TRY(device, kind.open(1, false));
+      lines += veneer::concat(device->name(), "\t", device->description(), "\n");
+    }
+    return {};
+  });
+  if (buffer && size > 0) {
+    const size_t kept = std::min(lines.size(), size - 1);
+    std::memcpy(buffer, lines.data(), kept);
+    buffer[kept] = '\0';
+  }
+  return lines.size() + 1;
+}
+
+}  // extern "C"

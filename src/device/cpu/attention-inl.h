@@ -1,0 +1,173 @@
+// Attention for a block of queries of one head, compiled once for each instruction set. Keys come in blocks; a running
+// maximum and sum turn their partial results into one softmax (Milakov and Gimelshein 2018; the arrangement is that of
+// Dao et al. 2022). Both products are tiles of kRows x (16 kUnits) floats held in registers over the packed operand.
+#if defined(VENEER_DEVICE_CPU_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef VENEER_DEVICE_CPU_ATTENTION_INL_H_
+#undef VENEER_DEVICE_CPU_ATTENTION_INL_H_
+#else
+#define VENEER_DEVICE_CPU_ATTENTION_INL_H_
+#endif
+
+#include <cmath>
+
+#include "device/cpu/attention.h"
+#include "device/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace veneer::device::cpu::HWY_NAMESPACE {
+
+// 24 accumulators where there are 32 registers, 12 or 8 where there are 16.
+constexpr int kRows = HWY_MAX_BYTES >= 32 ? 6 : 2;
+constexpr int kMaxUnits = HWY_MAX_BYTES >= 64 ? 4 : 1;
+static_assert(kQueryBlock % kRows == 0);
+
+// Rows of a times a packed panel of b, [depth, 16 kUnits]: y[r, :] = y[r, :] * keep[r] + a[r, :] . b, or without the
+// first part when keep is null.
+template <int kUnits>
+HWY_INLINE void MultiplyTile(const float* HWY_RESTRICT a, int64_t a_stride, int64_t depth, const float* HWY_RESTRICT b,
+                             const float* keep, float* HWY_RESTRICT y, int64_t y_stride) {
+  const F32 d;
+  constexpr int kLanes = hn::MaxLanes(F32());
+  constexpr int kVectors = kUnits * kUnit / kLanes;
+  Vector sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = keep ? hn::Mul(hn::Load(d, y + r * y_stride + v * kLanes), hn::Set(d, keep[r])) : hn::Zero(d);
+  for (int64_t i = 0; i < depth; ++i, b += kUnits * kUnit) {
+    Vector columns[kVectors];
+    HWY_UNROLL(4) for (int v = 0; v < kVectors; ++v) columns[v] = hn::Load(d, b + v * kLanes);
+    HWY_UNROLL(6) for (int r = 0; r < kRows; ++r) {
+      const Vector left = hn::Set(d, a[r * a_stride + i]);
+      HWY_UNROLL(4) for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(left, columns[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, y + r * y_stride + v * kLanes);
+}
+
+// The same for `rows` rows and one panel.
+template <int kUnits>
+void MultiplyPanel(const float* a, int64_t a_stride, int64_t rows, int64_t depth, const float* b, const float* keep,
+                   float* y, int64_t y_stride) {
+  for (int64_t r = 0; r < rows; r += kRows)
+    MultiplyTile<kUnits>(a + r * a_stride, a_stride, depth, b, keep ? keep + r : nullptr, y + r * y_stride, y_stride);
+}
+
+// A panel is `units` units wide, at most kMaxUnits.
+inline void Multiply(int64_t units, const float* a, int64_t a_stride, int64_t rows, int64_t depth, const float* b,
+                     const float* keep, float* y, int64_t y_stride) {
+  if constexpr (kMaxUnits > 1) {
+    if (units == 4) return MultiplyPanel<4>(a, a_stride, rows, depth, b, keep, y, y_stride);
+    if (units == 3) return MultiplyPanel<3>(a, a_stride, rows, depth, b, keep, y, y_stride);
+    if (units == 2) return MultiplyPanel<2>(a, a_stride, rows, depth, b, keep, y, y_stride);
+  }
+  MultiplyPanel<1>(a, a_stride, rows, depth, b, keep, y, y_stride);
+}
+
+// Panels one after the other: their width in units, the last one narrower.
+inline int64_t PanelUnits(int64_t units, int64_t panel) { return std::min<int64_t>(kMaxUnits, units - panel); }
+
+// One head's keys as panels of columns, [panel][channel][key], and its values, [panel][key][channel]; what is beyond
+// the last key or channel is zero.
+void PackHead(const float* k, int64_t k_stride, const float* v, int64_t v_stride, const PackedHead& head) {
+  const int64_t key_units = units_of(head.keys), value_units = units_of(head.width);
+  float* out = head.packed_keys;
+  for (int64_t panel = 0; panel < key_units; panel += kMaxUnits) {
+    const int64_t width = PanelUnits(key_units, panel) * kUnit;
+    for (int64_t i = 0; i < width; ++i) {
+      const int64_t key = panel * kUnit + i;
+      for (int64_t c = 0; c < head.width; ++c) out[c * width + i] = key < head.keys ? k[key * k_stride + c] : 0.0f;
+    }
+    out += width * head.width;
+  }
+  out = head.packed_values;
+  for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
+    const int64_t width = PanelUnits(value_units, panel) * kUnit, first = panel * kUnit;
+    const int64_t filled = std::min(width, head.width - first);
+    for (int64_t key = 0; key < head.keys; ++key, out += width) {
+      std::copy_n(v + key * v_stride + first, filled, out);
+      std::fill(out + filled, out + width, 0.0f);
+    }
+  }
+}
+
+// Softmax of one row of scores so far, in units of powers of two: turns the `visible` first scores into weights
+// relative to the new maximum, the rest up to `width` into zeros, and returns by how much earlier results shrink.
+HWY_INLINE float SoftenRow(float* s, int64_t visible, int64_t width, const float* mask, float* highest, float* total) {
+  const F32 d;
+  Vector peak = Constant(*highest);
+  for (int64_t i = 0; i < visible; i += Lanes()) {
+    Vector score = hn::Load(d, s + i);
+    if (mask) score = hn::Add(score, hn::Load(d, mask + i));
+    if (mask) hn::Store(score, d, s + i);
+    const auto seen = hn::FirstN(d, static_cast<size_t>(visible - i));
+    peak = hn::Max(peak, hn::IfThenElse(seen, score, peak));
+  }
+  const float maximum = hn::GetLane(hn::MaxOfLanes(d, peak));
+  peak = Constant(maximum);
+  Vector sums = hn::Zero(d);
+  int64_t i = 0;
+  for (; i < visible; i += Lanes()) {
+    const auto seen = hn::FirstN(d, static_cast<size_t>(visible - i));
+    const Vector weight = hn::IfThenElseZero(seen, Exp2(hn::Sub(hn::Load(d, s + i), peak)));
+    sums = hn::Add(sums, weight);
+    hn::Store(weight, d, s + i);
+  }
+  for (; i < width; i += Lanes()) hn::Store(hn::Zero(d), d, s + i);
+  const float shrink = std::exp2(*highest - maximum);
+  *highest = maximum;
+  *total = *total * shrink + hn::GetLane(hn::SumOfLanes(d, sums));
+  return shrink;
+}
+
+// The queries of a block times the scale, rows up to a whole tile filled with zeros; the running state at its start.
+inline void BeginBlock(const QueryBlock& block, int64_t padded_rows, const BlockMemory& memory) {
+  const int64_t width = block.head.width;
+  for (int64_t r = 0; r < padded_rows; ++r)
+    for (int64_t c = 0; c < width; ++c)
+      memory.q[r * width + c] = r < block.rows ? block.q[r * block.q_stride + c] * block.scale : 0.0f;
+  std::fill_n(memory.highest, padded_rows, kLowestScore);
+  std::fill_n(memory.total, padded_rows, 0.0f);
+  std::fill_n(memory.shrink, padded_rows, 0.0f);
+  std::fill_n(memory.y, padded_rows * units_of(width) * kUnit, 0.0f);
+}
+
+// Adds the keys [first, first + count) to the block's state.
+inline void AddKeys(const QueryBlock& block, int64_t padded_rows, int64_t first, int64_t count,
+                    const BlockMemory& memory) {
+  const PackedHead& head = block.head;
+  const int64_t width = head.width, key_units = units_of(first + count), value_units = units_of(width);
+  const int64_t all_units = units_of(head.keys);
+  for (int64_t panel = first / kUnit; panel < key_units; panel += kMaxUnits)
+    Multiply(PanelUnits(all_units, panel), memory.q, width, padded_rows, width,
+             head.packed_keys + panel * kUnit * width, nullptr, memory.scores + panel * kUnit - first, kKeyBlock);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const int64_t reach = block.causal ? block.first_query + r + 1 - first : count;
+    memory.shrink[r] = SoftenRow(memory.scores + r * kKeyBlock, std::clamp<int64_t>(reach, 0, count), count,
+                                 head.mask ? head.mask + first : nullptr, memory.highest + r, memory.total + r);
+  }
+  for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
+    const int64_t units = PanelUnits(value_units, panel);
+    Multiply(units, memory.scores, kKeyBlock, padded_rows, count,
+             head.packed_values + panel * kUnit * head.keys + first * units * kUnit, memory.shrink,
+             memory.y + panel * kUnit, value_units * kUnit);
+  }
+}
+
+void Attend(const QueryBlock& block, const BlockMemory& memory) {
+  const int64_t padded_rows = (block.rows + kRows - 1) / kRows * kRows;
+  const int64_t keys = block.causal ? std::min(block.head.keys, block.first_query + block.rows) : block.head.keys;
+  BeginBlock(block, padded_rows, memory);
+  for (int64_t first = 0; first < keys; first += kKeyBlock)
+    AddKeys(block, padded_rows, first, std::min(kKeyBlock, keys - first), memory);
+  const int64_t y_stride = units_of(block.head.width) * kUnit;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const Vector inverse = Constant(1.0f / memory.total[r]);
+    Map(memory.y + r * y_stride, block.head.width, block.y + r * block.y_stride,
+        [inverse](Vector sum) HWY_ATTR { return hn::Mul(sum, inverse); });
+  }
+}
+
+}  // namespace veneer::device::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // VENEER_DEVICE_CPU_ATTENTION_INL_H_

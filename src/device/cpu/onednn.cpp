@@ -1,0 +1,290 @@
+// From the arguments of an operation to a oneDNN primitive. Interfaces 2.x and 3.x differ in matmul_primitive and
+// convolution_primitive only.
+#include "device/cpu/onednn.h"
+
+#include <array>
+#include <map>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "device/cpu/buffer.h"
+
+namespace veneer::device::cpu {
+namespace {
+
+using dnnl::memory;
+using MatmulDescriptor = dnnl::matmul::primitive_desc;
+using ConvDescriptor = dnnl::convolution_forward::primitive_desc;
+constexpr auto kFloat = memory::data_type::f32;
+constexpr size_t kMostPrimitives = 1024;  // some picture sizes of the largest networks; more are made anew
+
+// Weights in a layout of oneDNN's choice; Panel::memory points at one.
+struct PackedWeight {
+  AlignedBytes bytes;
+  size_t layout;  // index into State::layouts
+};
+
+// A product that is ready to run; the memory objects get their addresses at each call.
+struct Primitive {
+  dnnl::primitive compute;
+  memory x, w, y, scratch;
+  std::optional<dnnl::reorder> repack;  // set when this shape cannot use the panel's layout
+  memory panel;
+};
+
+using Key = std::array<int64_t, 16>;
+enum KeyKind : int64_t { kMatmul, kConv };
+
+// oneDNN reports failures by exceptions: short memory is passed on as the standard's, all else is a mistake of ours.
+template <typename Body>
+auto guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    check_failed(__FILE__, __LINE__, error.what());
+  }
+}
+
+dnnl::primitive_attr attributes(bool accumulate) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  return attributes;
+}
+
+// The descriptor is empty when oneDNN cannot do it.
+MatmulDescriptor matmul_primitive(const memory::desc& x, const memory::desc& w, const memory::desc& y,
+                                  const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
+#if DNNL_VERSION_MAJOR >= 3
+  return MatmulDescriptor(engine, x, w, y, attributes, true);
+#else
+  return MatmulDescriptor(dnnl::matmul::desc(x, w, y), attributes, engine, true);
+#endif
+}
+
+ConvDescriptor convolution_primitive(const memory::desc& x, const memory::desc& w, const memory::desc& y,
+                                     const ConvGeometry& geometry, const dnnl::primitive_attr& attributes,
+                                     const dnnl::engine& engine) {
+  const auto kind = dnnl::prop_kind::forward_inference;
+  const auto algorithm = dnnl::algorithm::convolution_direct;
+  const memory::dims strides = {geometry.stride, geometry.stride};
+  const memory::dims before = {geometry.pad_top, geometry.pad_left};
+  const memory::dims after = {geometry.pad_bottom, geometry.pad_right};
+#if DNNL_VERSION_MAJOR >= 3
+  return ConvDescriptor(engine, kind, algorithm, x, w, y, strides, before, after, attributes, true);
+#else
+  return ConvDescriptor(dnnl::convolution_forward::desc(kind, algorithm, x, w, y, strides, before, after), attributes,
+                        engine, true);
+#endif
+}
+
+bool is_fast(const dnnl::primitive_desc_base& descriptor) {
+  return descriptor && !std::string_view(descriptor.impl_info_str()).starts_with("ref");
+}
+
+memory::desc rows_desc(int64_t rows, int64_t columns) { return {{rows, columns}, kFloat, memory::format_tag::ab}; }
+
+memory::desc image_desc(int64_t batch, int64_t height, int64_t width, int64_t channels) {
+  return {{batch, channels, height, width}, kFloat, memory::format_tag::nhwc};
+}
+
+// oneDNN wants grouped weights with the groups as a dimension of their own, ahead of the outputs of one group.
+memory::desc filter_desc(const Shape& shape, int64_t groups, bool as_given) {
+  using Tag = memory::format_tag;
+  if (groups == 1) return {{shape[0], shape[1], shape[2], shape[3]}, kFloat, as_given ? Tag::oihw : Tag::any};
+  return {{groups, shape[0] / groups, shape[1], shape[2], shape[3]}, kFloat, as_given ? Tag::goihw : Tag::any};
+}
+
+ConvDescriptor describe_conv(const Conv& conv, const Shape& shape, const memory::desc& w, const dnnl::engine& engine) {
+  const ConvGeometry& geometry = conv.geometry;
+  const memory::desc x = image_desc(conv.batch, conv.height, conv.width, shape[1] * geometry.groups);
+  const memory::desc y = image_desc(conv.batch, geometry.out_height(conv.height, shape[2]),
+                                    geometry.out_width(conv.width, shape[3]), shape[0]);
+  return convolution_primitive(x, w, y, geometry, attributes(conv.accumulate), engine);
+}
+
+const PackedWeight& packed(const Panel* panel) { return *static_cast<const PackedWeight*>(panel->memory.get()); }
+
+}  // namespace
+
+struct OneDnn::State {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::vector<memory::desc> layouts;  // all that a panel may have, each once
+  std::map<Key, Primitive> primitives;
+  Buffer scratchpad, repacked;
+
+  size_t layout_index(const memory::desc& layout);
+  void fill(Panel* panel, const float* weight, const memory::desc& given, const memory::desc& layout);
+  template <typename Describe>
+  Primitive& primitive(const Key& key, size_t layout, const memory::desc& any, const Describe& describe);
+  template <typename Descriptor>
+  Primitive prepare(const Descriptor& descriptor, const memory::desc& panel_layout);
+  void execute(Primitive& primitive, const float* x, const Panel* w, float* y);
+  bool packs_matmul() const;
+};
+
+size_t OneDnn::State::layout_index(const memory::desc& layout) {
+  for (size_t i = 0; i < layouts.size(); ++i)
+    if (layouts[i] == layout) return i;
+  layouts.push_back(layout);
+  return layouts.size() - 1;
+}
+
+// Without AVX-512 `any` packs nothing and leaves [in, out], with which wide layers run at half speed; the transposed
+// order that weights come in is the better one there.
+bool OneDnn::State::packs_matmul() const {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx2_vnni: return false;
+    default: return true;
+  }
+}
+
+void OneDnn::State::fill(Panel* panel, const float* weight, const memory::desc& given, const memory::desc& layout) {
+  auto result = std::make_shared<PackedWeight>();
+  result->bytes = allocate_aligned(layout.get_size());
+  result->layout = layout_index(layout);
+  memory from(given, engine, const_cast<float*>(weight));
+  memory to(layout, engine, result->bytes.get());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  panel->bytes = layout.get_size();
+  panel->memory = std::move(result);
+}
+
+// `describe` makes a descriptor for weights of a given layout. The panel's own is tried first; where that leaves only
+// the reference code, oneDNN chooses anew and the panel is reordered at each call.
+template <typename Describe>
+Primitive& OneDnn::State::primitive(const Key& key, size_t layout, const memory::desc& any, const Describe& describe) {
+  if (const auto found = primitives.find(key); found != primitives.end()) return found->second;
+  if (primitives.size() >= kMostPrimitives) primitives.clear();
+  auto descriptor = describe(layouts[layout]);
+  if (!is_fast(descriptor)) descriptor = describe(any);
+  return primitives.emplace(key, prepare(descriptor, layouts[layout])).first->second;
+}
+
+template <typename Descriptor>
+Primitive OneDnn::State::prepare(const Descriptor& descriptor, const memory::desc& panel_layout) {
+  const auto unbound = [this](const memory::desc& desc) { return memory(desc, engine, nullptr); };
+  Primitive result;
+  result.compute = dnnl::primitive(descriptor.get());
+  result.x = unbound(descriptor.src_desc());
+  result.w = unbound(descriptor.weights_desc());
+  result.y = unbound(descriptor.dst_desc());
+  result.scratch = unbound(descriptor.scratchpad_desc());
+  if (descriptor.weights_desc() != panel_layout) {
+    result.panel = unbound(panel_layout);
+    result.repack = dnnl::reorder(result.panel, result.w);
+  }
+  return result;
+}
+
+void OneDnn::State::execute(Primitive& primitive, const float* x, const Panel* w, float* y) {
+  void* weights = packed(w).bytes.get();
+  if (primitive.repack) {
+    primitive.panel.set_data_handle(weights);
+    weights = repacked.reserve(primitive.w.get_desc().get_size());
+    primitive.w.set_data_handle(weights);
+    primitive.repack->execute(stream, primitive.panel, primitive.w);
+  }
+  primitive.x.set_data_handle(const_cast<float*>(x));
+  primitive.w.set_data_handle(weights);
+  primitive.y.set_data_handle(y);
+  primitive.scratch.set_data_handle(scratchpad.reserve(primitive.scratch.get_desc().get_size()));
+  primitive.compute.execute(stream, {{DNNL_ARG_SRC, primitive.x},
+                                     {DNNL_ARG_WEIGHTS, primitive.w},
+                                     {DNNL_ARG_DST, primitive.y},
+                                     {DNNL_ARG_SCRATCHPAD, primitive.scratch}});
+  stream.wait();
+}
+
+OneDnn::OneDnn() : state_(guarded([] { return std::make_unique<State>(); })) {}
+OneDnn::~OneDnn() = default;
+
+std::string OneDnn::instruction_set() const {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41: return "SSE4.1";
+    case dnnl::cpu_isa::avx: return "AVX";
+    case dnnl::cpu_isa::avx2: return "AVX2";
+    case dnnl::cpu_isa::avx2_vnni: return "AVX2 with VNNI";
+    case dnnl::cpu_isa::avx512_core: return "AVX-512";
+    case dnnl::cpu_isa::avx512_core_vnni: return "AVX-512 with VNNI";
+    case dnnl::cpu_isa::avx512_core_bf16: return "AVX-512 with BF16";
+    case dnnl::cpu_isa::avx512_core_amx: return "AVX-512 with AMX";
+    default: return "the processor's own";
+  }
+}
+
+void OneDnn::pack(const PackMatmul& pack) {
+  guarded([&] {
+    // The layout depends on the weight alone; any number of rows finds it.
+    constexpr int64_t kRows = 1024;
+    const memory::dims shape = {pack.in, pack.out};
+    const memory::desc given(shape, kFloat, memory::format_tag::ba);
+    memory::desc layout = given;
+    if (state_->packs_matmul()) {
+      const memory::desc any(shape, kFloat, memory::format_tag::any);
+      layout = matmul_primitive(rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out), attributes(false),
+                                state_->engine)
+                   .weights_desc();
+    }
+    pack.panel->shape = {pack.out, pack.in};
+    state_->fill(pack.panel, pack.rows, given, layout);
+  });
+}
+
+void OneDnn::pack(const PackConv& pack) {
+  guarded([&] {
+    const Conv first_use{nullptr, pack.batch, pack.height, pack.width, nullptr, pack.geometry, nullptr, pack.shape[0]};
+    const memory::desc any = filter_desc(pack.shape, pack.geometry.groups, false);
+    const ConvDescriptor descriptor = describe_conv(first_use, pack.shape, any, state_->engine);
+    pack.panel->shape = pack.shape;
+    state_->fill(pack.panel, pack.weight, filter_desc(pack.shape, pack.geometry.groups, true),
+                 descriptor.weights_desc());
+  });
+}
+
+void OneDnn::run(const Matmul& product) {
+  guarded([&] {
+    const int64_t out = product.w->shape[0], in = product.w->shape[1];
+    const size_t layout = packed(product.w).layout;
+    const Key key = {kMatmul, static_cast<int64_t>(layout), product.rows, out, in, product.accumulate};
+    const memory::desc any({in, out}, kFloat, memory::format_tag::any);
+    const auto describe = [&](const memory::desc& w) {
+      return matmul_primitive(rows_desc(product.rows, in), w, rows_desc(product.rows, out),
+                              attributes(product.accumulate), state_->engine);
+    };
+    state_->execute(state_->primitive(key, layout, any, describe), product.x, product.w, product.y);
+  });
+}
+
+void OneDnn::run(const Conv& conv) {
+  guarded([&] {
+    const Shape& shape = conv.w->shape;
+    const ConvGeometry& g = conv.geometry;
+    const size_t layout = packed(conv.w).layout;
+    const Key key = {kConv,        static_cast<int64_t>(layout),
+                     conv.batch,   conv.height,
+                     conv.width,   shape[0],
+                     shape[1],     shape[2],
+                     shape[3],     g.stride,
+                     g.pad_top,    g.pad_left,
+                     g.pad_bottom, g.pad_right,
+                     g.groups,     conv.accumulate};
+    const memory::desc any = filter_desc(shape, g.groups, false);
+    const auto describe = [&](const memory::desc& w) { return describe_conv(conv, shape, w, state_->engine); };
+    state_->execute(state_->primitive(key, layout, any, describe), conv.x, conv.w, conv.y);
+  });
+}
+
+}  // namespace veneer::device::cpu

@@ -1,0 +1,114 @@
+// Faces of the device's operations on tensors.
+#include "nn/operations.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace veneer::nn {
+
+Tensor group_norm(Context& context, const Layer& norm, const Tensor& x, int64_t groups, float epsilon, bool silu) {
+  const int64_t batch = x.shape[0], channels = x.shape.back();
+  VENEER_CHECK(channels == norm.out() && channels % groups == 0);
+  Tensor y = context.arena.allocate(x.shape);
+  context.device.run(device::GroupNorm{x.f32(), batch, x.elements() / batch / channels, channels, groups,
+                                       norm.gain.data(), norm.bias.data(), epsilon, silu, y.f32()});
+  return y;
+}
+
+Tensor layer_norm(Context& context, const Layer& norm, const Tensor& x, float epsilon) {
+  const int64_t channels = x.shape.back();
+  VENEER_CHECK(channels == norm.out());
+  Tensor y = context.arena.allocate(x.shape);
+  context.device.run(device::LayerNorm{x.f32(), x.elements() / channels, channels, norm.gain.data(), norm.bias.data(),
+                                       epsilon, y.f32()});
+  return y;
+}
+
+void activate_(Context& context, Tensor& x, device::Activation kind) {
+  context.device.run(device::Activate{kind, x.f32(), x.elements(), x.f32()});
+}
+
+Tensor geglu(Context& context, const Tensor& x) {
+  Shape shape = x.shape;
+  const int64_t channels = shape.back() / 2;
+  shape[shape.rank() - 1] = channels;
+  Tensor y = context.arena.allocate(shape);
+  context.device.run(device::Geglu{x.f32(), y.elements() / channels, channels, y.f32()});
+  return y;
+}
+
+void add_(Context& context, Tensor& y, const Tensor& x) {
+  VENEER_CHECK(x.elements() == y.elements());
+  context.device.run(device::AddScaled{x.f32(), x.elements(), 1.0f, y.f32()});
+}
+
+void add_vector_(Context& context, Tensor& y, const Tensor& x) {
+  const int64_t batch = y.shape[0], channels = y.shape.back();
+  VENEER_CHECK(x.elements() == batch * channels);
+  context.device.run(device::AddVector{x.f32(), batch, y.elements() / batch / channels, channels, y.f32(), channels});
+}
+
+Tensor upsample(Context& context, const Tensor& x, int64_t height, int64_t width) {
+  const auto& s = x.shape;
+  VENEER_CHECK(height <= 2 * s[1] && width <= 2 * s[2]);
+  Tensor y = context.arena.allocate({s[0], height, width, s[3]});
+  context.device.run(device::Upsample{x.f32(), s[0], s[1], s[2], s[3], height, width, y.f32()});
+  return y;
+}
+
+Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b) {
+  const int64_t rows = a.elements() / a.shape.back();
+  VENEER_CHECK(rows == b.elements() / b.shape.back());
+  Shape shape = a.shape;
+  shape[shape.rank() - 1] = a.shape.back() + b.shape.back();
+  Tensor y = context.arena.allocate(shape);
+  context.device.run(device::Concat{a.f32(), b.f32(), rows, a.shape.back(), b.shape.back(), y.f32()});
+  return y;
+}
+
+Tensor copy(Context& context, const Tensor& x) {
+  Tensor y = context.arena.allocate(x.shape);
+  if (!context.measuring()) std::memcpy(y.data, x.data, x.bytes());
+  return y;
+}
+
+Tensor attention(Context& context, const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, bool causal) {
+  const int64_t width = q.shape.back(), batch = q.shape[0];
+  VENEER_CHECK(width % heads == 0 && k.shape[0] == batch && k.shape.back() == width && v.shape == k.shape);
+  const int64_t head_width = width / heads;
+  Tensor y = context.arena.allocate(q.shape);
+  context.device.run(device::Attention{q.f32(), k.f32(), v.f32(), batch, q.elements() / batch / width,
+                                       k.elements() / batch / width, heads, head_width, width, width, width,
+                                       static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_width))), causal,
+                                       nullptr, y.f32()});
+  return y;
+}
+
+Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids) {
+  const int64_t width = table.weight.row_values();
+  Tensor y = context.arena.allocate({static_cast<int64_t>(ids.size()), width});
+  if (context.measuring()) return y;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    VENEER_CHECK(ids[i] >= 0 && ids[i] < table.out());
+    table.weight.decode_rows(ids[i], 1, y.f32() + static_cast<int64_t>(i) * width);
+  }
+  return y;
+}
+
+Tensor sinusoid(Context& context, std::span<const float> t, int64_t width) {
+  const int64_t half = width / 2;
+  Tensor y = context.arena.allocate({static_cast<int64_t>(t.size()), width});
+  if (context.measuring()) return y;
+  for (size_t row = 0; row < t.size(); ++row) {
+    float* out = y.f32() + static_cast<int64_t>(row) * width;
+    for (int64_t i = 0; i < half; ++i) {
+      const double frequency = std::exp(-std::log(10000.0) * static_cast<double>(i) / static_cast<double>(half));
+      const double angle = static_cast<double>(t[row]) * frequency;
+      out[i] = static_cast<float>(std::cos(angle));
+      out[half + i] = static_cast<float>(std::sin(angle));
+    }
+  }
+  return y;
+}
+
+}  // namespace veneer::nn

@@ -1,0 +1,65 @@
+// One model call as a solver sees it: scales the state, runs the network with and without the prompt in one batch,
+// combines the predictions, turns them into the denoised image and keeps what a mask protects.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/parts.h"
+#include "pipeline/conditioning.h"
+#include "pipeline/memory.h"
+#include "pipeline/settings.h"
+#include "sample/extra_args.h"
+#include "sample/sampler.h"
+
+namespace veneer::pipeline {
+
+struct Guidance {
+  std::vector<double> scales;  // one per step
+  double rescale = 0;
+  sample::ApgOptions apg;
+  bool keep_uncond = false;  // the solver wants the unconditional image too
+};
+
+// What a mask protects: 1 = repaint. Both in the layout of the state.
+struct Protection {
+  std::vector<float> mask;      // [height, width, channels]
+  std::vector<float> original;  // the given picture's latent
+};
+
+// For one picture. `conditioning.states` has two entries when any step needs the unconditional pass.
+class GuidedDenoiser {
+ public:
+  GuidedDenoiser(const model::Denoiser& denoiser, Workplace& place, const ModelSettings& settings,
+                 const Conditioning& conditioning, const Guidance& guidance,
+                 const std::optional<Protection>& protection, int64_t height, int64_t width);
+  GuidedDenoiser(const GuidedDenoiser&) = delete;
+  GuidedDenoiser& operator=(const GuidedDenoiser&) = delete;
+
+  // `x` is [height, width, channels] at level `sigma`. Errors: bad_file when the prediction is not finite.
+  Result<sample::Denoised> denoise(std::span<const float> x, double sigma);
+  void set_step(int step) { step_ = step; }  // for guidance that changes from step to step
+
+ private:
+  void run_network(const sample::Scalings& scalings, std::span<const float> x);
+  void combine(std::span<const float> cond, std::span<const float> uncond);
+  void protect(std::span<float> denoised) const;
+
+  const model::Denoiser& denoiser_;
+  Workplace& place_;
+  const ModelSettings& settings_;
+  const Guidance& guidance_;
+  const std::optional<Protection>& protection_;
+  sample::Apg apg_;
+  int64_t batch_;
+  size_t count_;  // values of one latent
+  int step_ = 0;
+  model::Denoiser::Input input_;
+  Tensor output_;                       // [batch, height, width, channels]
+  std::vector<float> guided_, uncond_;  // denoised
+};
+
+// Bytes of activations that one model call takes.
+size_t measure_denoise(const model::Denoiser& denoiser, int64_t batch, int64_t height, int64_t width, int64_t tokens);
+
+}  // namespace veneer::pipeline

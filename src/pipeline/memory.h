@@ -1,0 +1,47 @@
+// Where the parts of a model compute: measured arenas and panel caches. Arenas live as long as a phase of a run; caches
+// as long as the session, unless another phase needs the room.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/json.h"
+#include "device/device.h"
+#include "model/parts.h"
+#include "nn/context.h"
+
+namespace veneer::pipeline {
+
+// Runs `work` once on a dry device and returns the bytes of activations that it needs.
+size_t measure(const std::function<void(nn::Context&)>& work);
+
+// One network with its panel cache.
+class Workplace {
+ public:
+  Workplace(device::Device& device, size_t cache_budget)
+      : device_(device), cache_budget_(cache_budget), panels_(cache_budget) {}
+
+  // Measures `work`, makes an arena of that size and runs it there. Tensors that `work` keeps must be copies outside
+  // the arena.
+  void run(const std::function<void(nn::Context&)>& work);
+  // The same for work that is done again and again: prepare() makes the arena, repeat() uses it, finish() lets it go.
+  void prepare(const std::function<void(nn::Context&)>& work);
+  void repeat(const std::function<void(nn::Context&)>& work);
+  void finish() { arena_.reset(); }
+
+  void drop_panels() { panels_ = nn::PanelCache(cache_budget_); }
+  size_t cached_bytes() const { return panels_.bytes(); }
+  size_t arena_bytes() const { return largest_arena_; }  // the largest so far
+
+ private:
+  device::Device& device_;
+  size_t cache_budget_;
+  nn::PanelCache panels_;
+  std::unique_ptr<device::Arena> arena_;
+  size_t largest_arena_ = 0;
+};
+
+// Bytes of memory that the machine could still give, or 0 when it does not tell.
+uint64_t available_memory();
+
+}  // namespace veneer::pipeline

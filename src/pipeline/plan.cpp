@@ -1,0 +1,43 @@
+// The plan of a run.
+#include "pipeline/plan.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "pipeline/guided_denoiser.h"
+#include "pipeline/vision.h"
+
+namespace veneer::pipeline {
+
+Json Plan::to_json() const {
+  Json json;
+  for (const PartBytes& part : parts) json["weights"][std::string(io::name_of(part.part))] = part.weights;
+  json["sample_activations"] = sample_bytes;
+  json["decode_activations"] = decode_bytes;
+  json["panel_cache"] = cache_bytes;
+  json["available"] = available;
+  return json;
+}
+
+Result<Plan> make_plan(const io::ModelFiles& files, const model::Model& model, const model::Autoencoder& decoder,
+                       const Request& request, const Size& size, int64_t batch, int64_t tokens, uint64_t cache_bytes) {
+  Plan plan;
+  for (const auto& [part, content] : files.parts) plan.parts.push_back({part, content.weights.bytes()});
+  const int64_t height = size.height / decoder.factor(), width = size.width / decoder.factor();
+  plan.sample_bytes = measure_denoise(*model.denoiser, batch, height, width, tokens);
+  plan.decode_bytes = measure_decode(decoder, height, width, request.tiling);
+  plan.cache_bytes = cache_bytes;
+  plan.available = available_memory();
+  // Mapped weights can leave memory and come back; activations cannot, and the phases follow each other.
+  const uint64_t needed = std::max(plan.sample_bytes, plan.decode_bytes);
+  if (plan.available > 0 && needed > plan.available)
+    return Error{ErrorCode::kNoMemory,
+                 concat("a picture of ", size.width, "x", size.height, " needs ", bytes_text(needed),
+                        " for its activations (a model call ", bytes_text(plan.sample_bytes), ", decoding ",
+                        bytes_text(plan.decode_bytes), "), the machine can give ", bytes_text(plan.available),
+                        "; ask for a smaller picture or use --vae-tiling"),
+                 "plan"};
+  return plan;
+}
+
+}  // namespace veneer::pipeline

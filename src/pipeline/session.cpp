@@ -1,0 +1,161 @@
+// Opening a model and describing it.
+#include "pipeline/session.h"
+
+#include <algorithm>
+#include <map>
+#include <new>
+
+#include "core/format.h"
+#include "device/devices.h"
+#include "pipeline/run.h"
+#include "pipeline/state.h"
+
+namespace veneer::pipeline {
+namespace {
+
+constexpr std::string_view kDefaultModel = "models/emoji-v1";
+constexpr std::string_view kVocabulary = "bpe_simple_vocab_16e6.txt.gz";
+
+// A model that carries a tokenizer brings its own; single files carry none and use CLIP's published vocabulary.
+Result<text::ClipTokenizer> load_tokenizer(const io::ModelFiles& files, const std::filesystem::path& data_dir) {
+  if (!files.tokenizer.empty()) return text::ClipTokenizer::load_folder(files.tokenizer);
+  const std::filesystem::path vocabulary = data_dir / kVocabulary;
+  std::error_code ignored;
+  if (std::filesystem::exists(vocabulary, ignored)) return text::ClipTokenizer::load_merge_list(vocabulary);
+  return Error{ErrorCode::kNotFound,
+               concat(files.name, ": carries no tokenizer, and CLIP's vocabulary (", kVocabulary, ") is not in ",
+                      data_dir.string(),
+                      "; give a folder with vocab.json and merges.txt by --tokenizer, or run scripts/setup.sh"),
+               vocabulary.string()};
+}
+
+Status check_tokenizer(const text::ClipTokenizer& tokenizer, const model::TextEncoder& encoder,
+                       const std::string& name) {
+  if (tokenizer.vocabulary_size() > encoder.vocabulary())
+    return Error{ErrorCode::kMismatch,
+                 concat(name, ": the tokenizer knows ", tokenizer.vocabulary_size(), " tokens, the text encoder ",
+                        encoder.vocabulary(), "; give the model's own tokenizer by --tokenizer"),
+                 "--tokenizer"};
+  constexpr int64_t kRows = 77;
+  if (encoder.positions() < kRows)
+    return Error{ErrorCode::kMismatch,
+                 concat(name, ": the text encoder has ", encoder.positions(), " positions, expected ", kRows), name};
+  return {};
+}
+
+Status check_compute(const SessionOptions& options) {
+  if (options.compute != ComputeType::kBf16) return {};
+  return Error{ErrorCode::kUnsupported, "--compute bf16: not supported yet; f32 is what auto comes to", "--compute"};
+}
+
+void log_opened(const Log& log, const io::ModelFiles& files, const model::Model& model) {
+  log.info(concat("Version: ", model.family->name));
+  size_t unused = files.unused_tensors.size();
+  for (const auto& [part, network] : model.networks()) {
+    unused += network->unused_tensors().size();
+    for (const std::string& name : network->unused_tensors()) log.debug("unused tensor " + name);
+  }
+  for (const std::string& name : files.unused_tensors) log.debug("unused tensor " + name);
+  if (unused > 0) log.info(concat(unused, " tensors are not used by this model"));
+  for (const std::string& warning : files.warnings) log.warn(warning);
+}
+
+// Touches every page of the weights, so that the first picture does not wait for the disk.
+void read_all(const io::ModelFiles& files) {
+  for (const auto& [part, content] : files.parts) (void)content.weights.content_hash();
+}
+
+Json describe_part(const io::ModelPart& part) {
+  struct Count {
+    int64_t tensors = 0, parameters = 0;
+    uint64_t bytes = 0;
+  };
+  std::map<std::string, Count> types;
+  for (const auto& [name, entry] : part.weights.entries()) {
+    Count& count = types[entry.weight.codec ? std::string(entry.weight.codec->name) : entry.type_name];
+    ++count.tensors;
+    count.parameters += entry.weight.elements();
+    count.bytes += entry.weight.bytes.size();
+  }
+  Json json{{"source", part.source},
+            {"tensors", part.weights.entries().size()},
+            {"parameters", part.weights.parameters()},
+            {"bytes", part.weights.bytes()}};
+  for (const auto& [type, count] : types)
+    json["types"][type] = {{"tensors", count.tensors}, {"parameters", count.parameters}, {"bytes", count.bytes}};
+  return json;
+}
+
+}  // namespace
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kLoad: return "load";
+    case Phase::kText: return "text";
+    case Phase::kEncode: return "encode";
+    case Phase::kSample: return "sample";
+    case Phase::kDecode: return "decode";
+  }
+  return "?";
+}
+
+Session::Session() = default;
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, const Log& log) {
+  SessionOptions options = asked;
+  VENEER_TRY_STATUS(check_compute(options));
+  if (options.paths.model.empty() && options.paths.denoiser.empty())
+    options.paths.model = std::filesystem::path(options.data_dir) / kDefaultModel;
+  const std::string& place = (options.paths.model.empty() ? options.paths.denoiser : options.paths.model).native();
+  log.info(concat("loading model from '", place, "'"));
+  VENEER_TRY(files, io::open_model_files(options.paths));
+  VENEER_TRY(model, model::build_model(files));
+  log_opened(log, files, model);
+  std::string why;
+  const int64_t factor = (model.vae ? *model.vae : *model.tiny_vae).factor();
+  VENEER_TRY(settings, read_settings(files, *model.family, static_cast<int>(factor), options.prediction, why));
+  log.info(why);
+  VENEER_TRY(tokenizer, load_tokenizer(files, options.data_dir));
+  VENEER_TRY_STATUS(check_tokenizer(tokenizer, *model.text_encoder, files.name));
+  const int threads = options.threads > 0 ? options.threads : physical_cores();
+  VENEER_TRY(device, device::open_device(options.backend, threads, options.strict));
+  log.info(concat("device: ", device->name(), " (", device->description(), ")"));
+  if (options.eager_load) read_all(files);
+
+  std::unique_ptr<Session> session(new Session());
+  const uint64_t cache = options.panel_cache_bytes.value_or(kDefaultCacheBytes);
+  session->state_ = std::make_unique<State>(std::move(options), log, std::move(device), std::move(files),
+                                            std::move(model), std::move(settings), std::move(tokenizer), cache);
+  return session;
+}
+
+Result<RunResult> Session::generate(const Request& request, const Callbacks& callbacks, const CancelFlag& cancel) {
+  const std::unique_lock lock(state_->busy, std::try_to_lock);
+  if (!lock.owns_lock())
+    return Error{ErrorCode::kBusy, "this session is making a picture; wait for it or open another", "session"};
+  std::optional<Result<RunResult>> result;
+  try {
+    state_->engine.run([&] { result = run(*state_, request, callbacks, cancel); });
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kNoMemory,
+                 "memory ran out while the picture was made; ask for a smaller one or use --vae-tiling", "memory"};
+  }
+  return *std::move(result);
+}
+
+Session::Defaults Session::defaults() const {
+  const ModelSettings& settings = state_->settings;
+  return {settings.sampler, settings.schedule, settings.native_size.width, settings.native_size.height};
+}
+
+Json Session::describe() const {
+  Json json{{"name", state_->files.name}, {"family", state_->model.family->name}};
+  for (const auto& [part, content] : state_->files.parts)
+    json["parts"][std::string(io::name_of(part))] = describe_part(content);
+  json["prediction"] = sample::name_of(state_->settings.prediction);
+  json["device"] = {{"name", state_->device->name()}, {"description", state_->device->description()}};
+  return json;
+}
+
+}  // namespace veneer::pipeline
