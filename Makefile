@@ -32,10 +32,11 @@ tsan: setup ## Run the unit tests under the thread sanitizer
 check: setup ## Check layers, sizes, headers, words and formatting
 	@scripts/check.py
 
-bench: setup ## Time the single operations and whole pictures
+bench: setup ## Time single operations and whole pictures; bench/compare.py sets two runs side by side
 	@cmake --preset dev --log-level=WARNING
 	@cmake --build --preset dev
-	@scripts/bench.py
+	build/dev/bench_micro --benchmark_repetitions=5 --benchmark_out=build/dev/micro.json
+	python3 bench/e2e.py build/dev/veneer build/dev/e2e.json
 
 install: build ## Install the program and its data under PREFIX (/usr/local)
 	@cmake --install build/release --prefix "$(PREFIX)"

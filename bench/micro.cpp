@@ -1,6 +1,5 @@
 // Single operations of a device by the clock, as rates and as shares of what the machine can do at best.
-// Options are Google Benchmark's (--benchmark_filter, --benchmark_out, ...), before them --backend=NAME and
-// --threads=N.
+// Options are those of Google Benchmark (--benchmark_filter, --benchmark_out, ...), and --backend=NAME, --threads=N.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

@@ -35,8 +35,8 @@ USES = {
 # Headers of other projects, and the only places that may include them.
 THIRD_PARTY = [
     (r"(oneapi/)?dnnl", ["src/device/cpu/"]),
-    (r"hwy/", ["src/device/cpu/", "src/codec/"]),
-    (r"omp\.h", ["src/core/", "src/device/cpu/"]),
+    (r"hwy/", ["src/device/cpu/", "src/codec/", "tests/conformance/device/", "bench/"]),
+    (r"omp\.h", ["src/core/", "src/device/cpu/", "bench/"]),
     (r"nlohmann/", ["src/core/json.h"]),
     (r"openssl/", ["src/core/"]),
     (r"(spng|jpeglib|jerror|turbojpeg)\.h|webp/", ["src/io/", "tests/unit/io/"]),

@@ -1,5 +1,6 @@
 // veneer image: draws pictures. Options in, a session, one run, files and a result out; no picture arithmetic here.
 #include "commands.h"
+#include "core/threads.h"
 #include "device/devices.h"
 #include "image_options.h"
 #include "interrupt.h"
@@ -12,7 +13,8 @@
 namespace veneer::cli {
 namespace {
 
-Status list_devices(const ConsoleOptions& console, int threads) {
+Status list_devices(const ConsoleOptions& console, int asked_threads) {
+  const int threads = asked_threads > 0 ? asked_threads : physical_cores();
   Json devices = Json::array();
   std::string lines;
   for (const device::DeviceKind& kind : device::device_kinds()) {

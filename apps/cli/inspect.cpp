@@ -1,4 +1,5 @@
 // veneer inspect: what a file or folder of tensors is. Reads headers only; any file may come.
+#include <algorithm>
 #include <cstdio>
 
 #include "commands.h"
@@ -6,6 +7,7 @@
 #include "data_dir.h"
 #include "io/container.h"
 #include "io/printable.h"
+#include "io/single_file.h"
 #include "options.h"
 #include "pipeline/describe.h"
 #include "results.h"
@@ -19,8 +21,7 @@ constexpr size_t kNamesShown = 8;
 
 // The layout of a single file that has been opened.
 std::string container_of(const fs::path& path, const io::WeightStore& store) {
-  if (store.files().size() != 1) return "shard index";
-  if (store.files().front()->path() != path) return "shard index";
+  if (store.files().size() != 1 || store.files().front()->path() != path) return "shard index";
   for (const io::Container* container : io::containers())
     if (container->sniff(store.files().front()->bytes())) return std::string(container->name);
   return "unknown";
@@ -45,22 +46,25 @@ Json describe_folder(const fs::path& path, const io::ModelFiles& files) {
 
 Result<Json> inspect(const fs::path& path) {
   std::error_code ignored;
-  io::ModelPaths paths;
-  paths.model = path;
   if (fs::is_directory(path, ignored)) {
+    io::ModelPaths paths;
+    paths.model = path;
     VENEER_TRY(files, io::open_model_files(paths));
     Json json = describe_folder(path, files);
     json.update(pipeline::describe_model(files));
     return json;
   }
+  // Not open_model_files, which refuses a file without any part of a model.
   VENEER_TRY(store, io::open_weights(path));
-  VENEER_TRY(files, io::open_model_files(paths));
+  io::ModelFiles files = io::sort_into_parts(store, path.string());
+  files.name = base_name(path);
   Json json = describe_file(path, store);
   json.update(pipeline::describe_model(files));
   return json;
 }
 
-std::string millions_text(int64_t parameters) {
+std::string values_text(int64_t parameters) {
+  if (parameters < 100000) return std::to_string(parameters);
   char text[48];
   std::snprintf(text, sizeof text, "%.2f M", static_cast<double>(parameters) / 1e6);
   return text;
@@ -77,7 +81,7 @@ std::string table_row(const std::string& name, const Json& counts) {
   char text[128];
   std::snprintf(text, sizeof text, "  %-16s %7lld tensors %12s values %9s  ", name.c_str(),
                 static_cast<long long>(counts["tensors"].get<int64_t>()),
-                millions_text(counts["parameters"].get<int64_t>()).c_str(),
+                values_text(counts["parameters"].get<int64_t>()).c_str(),
                 bytes_text(counts["bytes"].get<uint64_t>()).c_str());
   return text + types_text(counts["types"]) + "\n";
 }
@@ -96,7 +100,10 @@ std::string names_text(const Json& names) {
 
 std::string family_text(const Json& json) {
   if (json["parts"].empty()) return "no part of a model is recognised";
-  if (json["family"].is_null()) return "no known family of denoisers";
+  const std::string_view denoiser = io::name_of(io::Part::kDenoiser);
+  if (std::ranges::none_of(json["parts"], [&](const Json& part) { return part["part"] == denoiser; }))
+    return "no denoiser";
+  if (json["family"].is_null()) return "a denoiser of no known family";
   return concat(json["family"].get<std::string>(), json["supported"].get<bool>() ? "" : " (not supported)");
 }
 

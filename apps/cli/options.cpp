@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 
 #include "core/format.h"
@@ -37,6 +38,13 @@ CLI::Option* add(CLI::App& app, const OptionGroup& group, const Option& row) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// The first long name, or what there is.
+std::string shown_name(const Option& row) {
+  const std::vector<std::string> names = split(row.names, ',');
+  const auto found = std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("--"); });
+  return found == names.end() ? names.front() : *found;
+}
+
 // The long names of the listed options, with their dashes.
 std::vector<std::string> long_names(const OptionTable& table) {
   std::vector<std::string> names;
@@ -60,7 +68,7 @@ Error unknown_argument(const OptionTable& table, const std::string& argument) {
 
 Result<std::string> parse_options(const OptionTable& table, std::span<const std::string> args) {
   CLI::App app(table.about, table.usage);
-  app.set_help_flag("-h,--help", "Show this page");
+  app.set_help_flag("-h,--help", "Show this page")->group("General");
   app.allow_extras();
   app.get_formatter()->column_width(40);
   std::vector<std::pair<const Option*, const CLI::Option*>> rows;
@@ -70,9 +78,8 @@ Result<std::string> parse_options(const OptionTable& table, std::span<const std:
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
     return app.help();
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string option = split(error.what(), ':').front();  // "--steps: 1 required N missing"
-    return usage(concat(option, ": expected a value after it, found none"), option);
+  } catch (const CLI::ArgumentMismatch&) {  // only the last argument can lack the one that follows it
+    return usage(concat(args.back(), ": expected a value after it, found none"), args.back());
   } catch (const CLI::ParseError& error) {
     return usage(concat("command line: ", error.what()), {});
   }
@@ -80,7 +87,7 @@ Result<std::string> parse_options(const OptionTable& table, std::span<const std:
     return unknown_argument(table, unknown.front());
   for (const auto& [row, given] : rows)
     for (const std::string& value : given->results())
-      if (Status status = row->set(value); !status) return named_error(given->get_name(), std::move(status).error());
+      if (Status status = row->set(value); !status) return named_error(shown_name(*row), std::move(status).error());
   return std::string();
 }
 

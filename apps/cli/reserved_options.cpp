@@ -32,9 +32,8 @@ constexpr WithoutEffect kWithoutEffect[] = {
 };
 
 constexpr const char* kLaterFlags[] = {
-    "--auto-fit",       "--canny",           "--circular",       "--circularx",     "--circulary",
-    "--clip-on-cpu",    "--control-net-cpu", "--convert-name",   "--hires",         "--metadata-all",
-    "--metadata-brief", "--metadata-raw",    "--offload-to-cpu", "--stream-layers", "--vae-on-cpu",
+    "--auto-fit",        "--canny",        "--circular", "--circularx",      "--circulary",     "--clip-on-cpu",
+    "--control-net-cpu", "--convert-name", "--hires",    "--offload-to-cpu", "--stream-layers", "--vae-on-cpu",
 };
 
 constexpr const char* kLaterValues[] = {

@@ -1,14 +1,14 @@
 /* Veneer: pictures from text with diffusion models. The public interface, in C.
  *
  * Threads: different contexts are independent. One context makes one picture order at a time; a second call answers
- * VENEER_BUSY. veneer_cancel may be called from any thread, all else by one thread at a time per context. Callbacks run while
- * veneer_generate waits, on a thread of the context; from them only veneer_cancel may be called.
+ * VENEER_BUSY. veneer_cancel may be called from any thread, all else by one thread at a time per context. Callbacks run
+ * while veneer_generate waits, on a thread of the context; from them only veneer_cancel may be called.
  *
- * Memory: strings and arrays in parameter structures are borrowed until the call that takes the structure returns. What the
- * library hands out stays its own until freed by the function named beside it. Text is UTF-8.
+ * Memory: strings and arrays in parameter structures are borrowed until the call that takes the structure returns. What
+ * the library hands out stays its own until freed by the function named beside it. Text is UTF-8.
  *
- * Growth: every parameter structure starts with its size, set by its _init function, so that fields can be added at the end.
- * Values of enumerations never change; a ..._COUNT value means "unset: the library chooses".
+ * Growth: every parameter structure starts with its size, set by its _init function, so that fields can be added at the
+ * end. Values of enumerations never change; a ..._COUNT value means "unset: the library chooses".
  */
 #ifndef VENEER_VENEER_H_
 #define VENEER_VENEER_H_
@@ -39,12 +39,17 @@ typedef enum veneer_status {
   VENEER_NO_MEMORY = 6,     /* the plan does not fit, or an allocation failed */
   VENEER_IO = 7,            /* reading or writing failed */
   VENEER_VERIFY_FAILED = 8, /* a check the caller asked for did not hold */
-  VENEER_BUSY = 9,   /* this context is making a picture */
+  VENEER_BUSY = 9,          /* this context is making a picture */
   VENEER_CANCELLED = 10,    /* the caller stopped it */
   VENEER_BUG = 11           /* an invariant of the library broke */
 } veneer_status;
 
-typedef enum veneer_log_level { VENEER_LOG_DEBUG = 0, VENEER_LOG_INFO = 1, VENEER_LOG_WARN = 2, VENEER_LOG_ERROR = 3 } veneer_log_level;
+typedef enum veneer_log_level {
+  VENEER_LOG_DEBUG = 0,
+  VENEER_LOG_INFO = 1,
+  VENEER_LOG_WARN = 2,
+  VENEER_LOG_ERROR = 3
+} veneer_log_level;
 
 typedef enum veneer_phase {
   VENEER_PHASE_LOAD = 0,
@@ -129,23 +134,23 @@ typedef void (*veneer_progress_callback)(veneer_phase phase, int step, int steps
 /* How to open a model. Paths may be NULL or empty. */
 typedef struct veneer_ctx_params {
   uint32_t struct_size;
-  const char* model_path;           /* file or folder; none: the model in data_dir */
+  const char* model_path; /* file or folder; none: the model in data_dir */
   const char* diffusion_model_path;
   const char* clip_l_path;
   const char* vae_path;
   const char* taesd_path;
   const char* tokenizer_path;
-  const char* data_dir;             /* where models/emoji-v1 and the CLIP vocabulary lie */
-  const char* backend;              /* "cpu", "ref"; none: the best */
-  int32_t threads;                  /* <= 0: physical cores */
-  uint8_t strict;                   /* reference arithmetic */
-  uint8_t no_mmap;                  /* read files into memory */
+  const char* data_dir; /* where models/emoji-v1 and the CLIP vocabulary lie */
+  const char* backend;  /* "cpu", "ref"; none: the best */
+  int32_t threads;      /* <= 0: physical cores */
+  uint8_t strict;       /* reference arithmetic */
+  uint8_t no_mmap;      /* read files into memory */
   uint8_t eager_load;
   uint8_t taesd_preview_only;
-  veneer_prediction prediction;     /* VENEER_PREDICTION_COUNT: as the files say */
+  veneer_prediction prediction; /* VENEER_PREDICTION_COUNT: as the files say */
   veneer_log_callback log;
   veneer_progress_callback progress;
-  void* user;                       /* handed to the callbacks */
+  void* user; /* handed to the callbacks */
 } veneer_ctx_params;
 
 /* What to draw. */
@@ -153,19 +158,19 @@ typedef struct veneer_img_params {
   uint32_t struct_size;
   const char* prompt;
   const char* negative_prompt;
-  int32_t width, height;            /* pixels; 512 x 512 from _init, 0: the given picture's size, else the model's own */
+  int32_t width, height; /* pixels; 512 x 512 from _init, 0: the given picture's size, else the model's own */
   int32_t batch_count;
   int32_t steps;
-  int32_t clip_skip;                /* <= 0: the model's own */
-  int64_t seed;                     /* < 0: random */
+  int32_t clip_skip; /* <= 0: the model's own */
+  int64_t seed;      /* < 0: random */
   float cfg_scale;
-  float eta;                        /* INFINITY: the sampler's own */
-  float strength;                   /* with init_image */
+  float eta;      /* INFINITY: the sampler's own */
+  float strength; /* with init_image */
   veneer_sampler sampler;
   veneer_schedule schedule;
-  veneer_rng rng, sampler_rng;      /* VENEER_RNG_COUNT: cuda; the same as rng */
-  const veneer_image* init_image;   /* 3 channels, or NULL */
-  const veneer_image* mask_image;   /* 1 channel, white = repaint, or NULL */
+  veneer_rng rng, sampler_rng;    /* VENEER_RNG_COUNT: cuda; the same as rng */
+  const veneer_image* init_image; /* 3 channels, or NULL */
+  const veneer_image* mask_image; /* 1 channel, white = repaint, or NULL */
   uint8_t vae_tiling;
 } veneer_img_params;
 
@@ -175,25 +180,27 @@ VENEER_API const char* veneer_version(void);
 VENEER_API void veneer_ctx_params_init(veneer_ctx_params* params);
 VENEER_API void veneer_img_params_init(veneer_img_params* params);
 
-/* On success *context is the caller's, to be freed. On failure *context is NULL and veneer_last_error(NULL) tells why. */
+/* On success *context is the caller's, to be freed. On failure *context is NULL and veneer_last_error(NULL) tells why.
+ */
 VENEER_API veneer_status veneer_ctx_create(const veneer_ctx_params* params, veneer_context** context);
 VENEER_API void veneer_ctx_free(veneer_context* context); /* NULL is allowed */
 
 /* On success *images is an array of *count pictures, to be freed by veneer_images_free. On failure both are empty. */
-VENEER_API veneer_status veneer_generate(veneer_context* context, const veneer_img_params* params, veneer_image** images,
-                                         size_t* count);
+VENEER_API veneer_status veneer_generate(veneer_context* context, const veneer_img_params* params,
+                                         veneer_image** images, size_t* count);
 VENEER_API void veneer_images_free(veneer_image* images, size_t count);
 
 VENEER_API veneer_status veneer_cancel(veneer_context* context, veneer_cancel_mode mode);
 
-/* The last failure of this context as one sentence, or of veneer_ctx_create on this thread for NULL; empty if there was none.
- * Valid until the next call with the same context on this thread. */
+/* The last failure of this context as one sentence, or of veneer_ctx_create on this thread for NULL; empty if there was
+ * none. Valid until the next call with the same context on this thread. */
 VENEER_API const char* veneer_last_error(const veneer_context* context);
 /* The file, tensor or field that the failure concerns; may be empty. */
 VENEER_API const char* veneer_last_error_where(const veneer_context* context);
 
 /* What "unset" comes to with this model. */
-VENEER_API veneer_status veneer_ctx_defaults(const veneer_context* context, veneer_sampler* sampler, veneer_schedule* schedule);
+VENEER_API veneer_status veneer_ctx_defaults(const veneer_context* context, veneer_sampler* sampler,
+                                             veneer_schedule* schedule);
 
 /* Names both ways; NULL for a value without a name, ..._COUNT for a name that is none. */
 VENEER_API const char* veneer_status_name(veneer_status status);

@@ -9,6 +9,16 @@ std::vector<float> Weight::decode_all() const {
   return out;
 }
 
+const Weight* SideParts::find(std::string_view key) const {
+  const auto found = tensors.find(key);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+int64_t SideParts::setting(std::string_view key, int64_t fallback) const {
+  const auto found = settings.find(key);
+  return found == settings.end() ? fallback : found->second;
+}
+
 int64_t encoded_bytes(const Codec& codec, int64_t elements) {
   return (elements + codec.block_values - 1) / codec.block_values * codec.block_bytes;
 }
@@ -18,7 +28,7 @@ Weight weight_from(std::span<const float> values, const Shape& shape, const Code
   const auto size = static_cast<size_t>(encoded_bytes(codec, shape.elements()));
   const auto memory = std::make_shared<std::vector<std::byte>>(size);
   codec.encode(values, memory->data());
-  return {std::move(name), &codec, shape, {memory->data(), size}, memory};
+  return {std::move(name), &codec, shape, {memory->data(), size}, memory, nullptr};
 }
 
 }  // namespace veneer::codec

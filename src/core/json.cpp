@@ -78,6 +78,10 @@ const Json* member(const Json& object, const char* key) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view json, std::string_view name) {
+  // The library takes a zero byte for the end of the text.
+  if (const size_t zero = json.find('\0'); zero != std::string_view::npos)
+    return Error{ErrorCode::kBadFile, concat(name, ": is not valid JSON at byte ", zero, " (a zero byte)"),
+                 std::string(name)};
   StrictPass strict;
   if (!Json::sax_parse(json.begin(), json.end(), &strict))
     return Error{ErrorCode::kBadFile, concat(name, ": ", strict.problem), std::string(name)};

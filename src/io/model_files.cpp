@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "io/container.h"
 #include "io/diffusers_folder.h"
+#include "io/printable.h"
 #include "io/single_file.h"
 #include "io/tiny_vae_files.h"
 
@@ -107,6 +108,18 @@ Status take_tokenizer_option(const fs::path& folder, ModelFiles& files) {
   return {};
 }
 
+Result<ModelFiles> open_model(const fs::path& path, MappedFile::Mode mode) {
+  auto model = open_path(path, mode, std::nullopt);
+  if (!model) return named("--model", std::move(model).error());
+  if (!model->parts.empty()) return model;
+  const auto& unused = model->unused_tensors;
+  return Error{ErrorCode::kMismatch,
+               concat("--model ", path.string(), ": holds no part of a model (",
+                      unused.empty() ? "no tensors" : concat("its tensors are such as ", printable(unused.front())),
+                      "); an adapter or embedding has an option of its own"),
+               path.string()};
+}
+
 // Parts whose folder had only a configuration, and for which no option brought weights.
 void drop_empty_parts(ModelFiles& files) {
   for (const auto& [part, model_part] : files.parts)
@@ -142,9 +155,8 @@ const ModelPart* ModelFiles::find(Part part) const {
 Result<ModelFiles> open_model_files(const ModelPaths& paths) {
   ModelFiles files;
   if (!paths.model.empty()) {
-    auto model = open_path(paths.model, paths.mode, std::nullopt);
-    if (!model) return named("--model", std::move(model).error());
-    files = *std::move(model);
+    VENEER_TRY(model, open_model(paths.model, paths.mode));
+    files = std::move(model);
   }
   for (const PartOption& option : kOptions)
     if (const fs::path& path = paths.*option.path; !path.empty())

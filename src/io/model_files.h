@@ -65,7 +65,7 @@ struct ModelFiles {
 // Opens everything and reads no weights (markers and alphas_cumprod excepted).
 // The tiny autoencoder's two-file form becomes "encoder.N..." and "decoder.N..." with the numbers of the files.
 // Errors: not_found, bad_file, unsupported and io as open_weights has them, all with the option's name in front;
-// mismatch for an option whose file holds another part.
+// mismatch for an option whose file holds another part, and for a model that holds none.
 Result<ModelFiles> open_model_files(const ModelPaths& paths);
 
 }  // namespace veneer::io

@@ -19,8 +19,13 @@ Result<WeightStore> open(std::shared_ptr<const MappedFile> file) {
   WeightStore::Entries entries;
   for (SafetensorsTensor& tensor : header.tensors) {
     const auto bytes = data.subspan(static_cast<size_t>(tensor.begin), static_cast<size_t>(tensor.end - tensor.begin));
-    Entry entry{{tensor.name, codec::find_codec(tensor.type->codec), tensor.shape, bytes, file},
-                std::string(tensor.type->name)};
+    Entry entry;
+    entry.type_name = tensor.type->name;
+    entry.weight.name = tensor.name;
+    entry.weight.codec = codec::find_codec(tensor.type->codec);
+    entry.weight.shape = tensor.shape;
+    entry.weight.bytes = bytes;
+    entry.weight.owner = file;
     entries.emplace(std::move(tensor.name), std::move(entry));
   }
   return WeightStore(std::move(entries), std::move(header.metadata), {std::move(file)});

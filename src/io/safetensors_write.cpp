@@ -29,18 +29,20 @@ Result<std::string> quoted(const std::string& text) {
   }
 }
 
-uint64_t bits_of(const TensorToWrite& tensor) {
-  const SafetensorsType* type = find_safetensors_type(tensor.type);
-  VENEER_CHECK(type != nullptr && stored_bytes(*type, tensor.shape) == tensor.bytes.size());
-  return type->bits;
+void check_caller(const std::vector<TensorToWrite>& tensors) {
+  std::set<std::string_view> names;
+  for (const TensorToWrite& tensor : tensors) {
+    const SafetensorsType* type = find_safetensors_type(tensor.type);
+    VENEER_CHECK(type != nullptr && stored_bytes(*type, tensor.shape) == tensor.bytes.size());
+    VENEER_CHECK(names.insert(tensor.name).second);
+  }
 }
 
 void sort_for_file(std::vector<TensorToWrite>& tensors) {
-  std::set<std::string_view> names;
-  for (const TensorToWrite& tensor : tensors) VENEER_CHECK(names.insert(tensor.name).second);
-  std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
-    const uint64_t a_bits = bits_of(a), b_bits = bits_of(b);
-    return a_bits != b_bits ? a_bits > b_bits : a.name < b.name;
+  check_caller(tensors);
+  const auto bits = [](const TensorToWrite& tensor) { return find_safetensors_type(tensor.type)->bits; };
+  std::sort(tensors.begin(), tensors.end(), [&](const TensorToWrite& a, const TensorToWrite& b) {
+    return bits(a) != bits(b) ? bits(a) > bits(b) : a.name < b.name;
   });
 }
 

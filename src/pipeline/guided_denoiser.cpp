@@ -20,21 +20,20 @@ auto network_call(const model::Denoiser& denoiser, const model::Denoiser::Input&
 }  // namespace
 
 GuidedDenoiser::GuidedDenoiser(const model::Denoiser& denoiser, Workplace& place, const ModelSettings& settings,
-                               const Conditioning& conditioning, const Guidance& guidance,
-                               const std::optional<Protection>& protection, int64_t height, int64_t width)
+                               const DenoiseTerms& terms)
     : denoiser_(denoiser),
       place_(place),
       settings_(settings),
-      guidance_(guidance),
-      protection_(protection),
-      apg_(guidance.apg),
-      batch_(conditioning.states.shape[0]),
-      count_(static_cast<size_t>(height * width * denoiser.latent_channels())) {
+      terms_(terms),
+      apg_(terms.guidance.apg),
+      batch_(terms.conditioning.states.shape[0]),
+      count_(static_cast<size_t>(terms.latent.elements())) {
+  const int64_t height = terms.latent[1], width = terms.latent[2];
   input_.x = Tensor::zeros({batch_, height, width, denoiser.input_channels()});
-  input_.context = conditioning.states;
+  input_.context = terms.conditioning.states;
   output_ = Tensor::zeros({batch_, height, width, denoiser.latent_channels()});
   guided_.resize(count_);
-  uncond_.resize(guidance.keep_uncond ? count_ : 0);
+  uncond_.resize(terms.guidance.keep_uncond ? count_ : 0);
   place_.prepare(network_call(denoiser_, input_, output_));
 }
 
@@ -48,24 +47,24 @@ void GuidedDenoiser::run_network(const sample::Scalings& scalings, std::span<con
 }
 
 void GuidedDenoiser::combine(std::span<const float> cond, std::span<const float> uncond) {
-  const double cfg = guidance_.scales[std::min(static_cast<size_t>(step_), guidance_.scales.size() - 1)];
+  const double cfg = terms_.guidance.scales[std::min(static_cast<size_t>(step_), terms_.guidance.scales.size() - 1)];
   if (batch_ == 1 || cfg == 1.0) {
     std::copy(cond.begin(), cond.end(), guided_.begin());
     return;
   }
-  if (guidance_.apg.active()) {
+  if (terms_.guidance.apg.active()) {
     apg_.combine(cond, uncond, cfg, guided_);
   } else {
     sample::combine_guidance(cond, uncond, cfg, guided_);
   }
-  if (guidance_.rescale > 0) sample::rescale_guidance(cond, guidance_.rescale, guided_);
+  if (terms_.guidance.rescale > 0) sample::rescale_guidance(cond, terms_.guidance.rescale, guided_);
 }
 
 void GuidedDenoiser::protect(std::span<float> denoised) const {
-  if (!protection_) return;
+  if (!terms_.protection) return;
   for (size_t i = 0; i < denoised.size(); ++i) {
-    const float mask = protection_->mask[i];
-    denoised[i] = denoised[i] * mask + protection_->original[i] * (1.0f - mask);
+    const float mask = terms_.protection->mask[i];
+    denoised[i] = denoised[i] * mask + terms_.protection->original[i] * (1.0f - mask);
   }
 }
 

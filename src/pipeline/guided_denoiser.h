@@ -27,12 +27,19 @@ struct Protection {
   std::vector<float> original;  // the given picture's latent
 };
 
-// For one picture. `conditioning.states` has two entries when any step needs the unconditional pass.
+// What one picture is denoised under. `conditioning.states` has two entries when any step needs the unconditional pass.
+// The members must outlive the denoiser.
+struct DenoiseTerms {
+  const Conditioning& conditioning;
+  const Guidance& guidance;
+  const std::optional<Protection>& protection;
+  Shape latent;  // [1, height, width, channels]
+};
+
 class GuidedDenoiser {
  public:
   GuidedDenoiser(const model::Denoiser& denoiser, Workplace& place, const ModelSettings& settings,
-                 const Conditioning& conditioning, const Guidance& guidance,
-                 const std::optional<Protection>& protection, int64_t height, int64_t width);
+                 const DenoiseTerms& terms);
   GuidedDenoiser(const GuidedDenoiser&) = delete;
   GuidedDenoiser& operator=(const GuidedDenoiser&) = delete;
 
@@ -48,8 +55,7 @@ class GuidedDenoiser {
   const model::Denoiser& denoiser_;
   Workplace& place_;
   const ModelSettings& settings_;
-  const Guidance& guidance_;
-  const std::optional<Protection>& protection_;
+  DenoiseTerms terms_;
   sample::Apg apg_;
   int64_t batch_;
   size_t count_;  // values of one latent

@@ -19,20 +19,19 @@ Json Plan::to_json() const {
   return json;
 }
 
-Result<Plan> make_plan(const io::ModelFiles& files, const model::Model& model, const model::Autoencoder& decoder,
-                       const Request& request, const Size& size, int64_t batch, int64_t tokens, uint64_t cache_bytes) {
+Result<Plan> make_plan(const PlanInput& input) {
   Plan plan;
-  for (const auto& [part, content] : files.parts) plan.parts.push_back({part, content.weights.bytes()});
-  const int64_t height = size.height / decoder.factor(), width = size.width / decoder.factor();
-  plan.sample_bytes = measure_denoise(*model.denoiser, batch, height, width, tokens);
-  plan.decode_bytes = measure_decode(decoder, height, width, request.tiling);
-  plan.cache_bytes = cache_bytes;
+  for (const auto& [part, content] : input.files.parts) plan.parts.push_back({part, content.weights.bytes()});
+  const int64_t height = input.size.height / input.decoder.factor(), width = input.size.width / input.decoder.factor();
+  plan.sample_bytes = measure_denoise(*input.model.denoiser, input.batch, height, width, input.tokens);
+  plan.decode_bytes = measure_decode(input.decoder, height, width, input.tiling);
+  plan.cache_bytes = input.cache_bytes;
   plan.available = available_memory();
   // Mapped weights can leave memory and come back; activations cannot, and the phases follow each other.
   const uint64_t needed = std::max(plan.sample_bytes, plan.decode_bytes);
   if (plan.available > 0 && needed > plan.available)
     return Error{ErrorCode::kNoMemory,
-                 concat("a picture of ", size.width, "x", size.height, " needs ", bytes_text(needed),
+                 concat("a picture of ", input.size.width, "x", input.size.height, " needs ", bytes_text(needed),
                         " for its activations (a model call ", bytes_text(plan.sample_bytes), ", decoding ",
                         bytes_text(plan.decode_bytes), "), the machine can give ", bytes_text(plan.available),
                         "; ask for a smaller picture or use --vae-tiling"),

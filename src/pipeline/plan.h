@@ -27,8 +27,18 @@ struct Plan {
 // Panels that stay decoded between the steps of a picture, when nothing else is asked for.
 inline constexpr uint64_t kDefaultCacheBytes = uint64_t{3} << 29;  // 1.5 GiB
 
-// `batch` is 2 when the unconditional pass is needed. Errors: no_memory with the numbers.
-Result<Plan> make_plan(const io::ModelFiles& files, const model::Model& model, const model::Autoencoder& decoder,
-                       const Request& request, const Size& size, int64_t batch, int64_t tokens, uint64_t cache_bytes);
+struct PlanInput {
+  const io::ModelFiles& files;
+  const model::Model& model;
+  const model::Autoencoder& decoder;
+  const TilingOptions& tiling;
+  Size size;
+  int64_t batch;   // of a model call: 2 when the unconditional pass is needed
+  int64_t tokens;  // of the text
+  uint64_t cache_bytes;
+};
+
+// Errors: no_memory with the numbers.
+Result<Plan> make_plan(const PlanInput& input);
 
 }  // namespace veneer::pipeline

@@ -2,11 +2,11 @@
 #include "pipeline/session.h"
 
 #include <algorithm>
-#include <map>
 #include <new>
 
 #include "core/format.h"
 #include "device/devices.h"
+#include "pipeline/describe.h"
 #include "pipeline/run.h"
 #include "pipeline/state.h"
 
@@ -65,27 +65,6 @@ void read_all(const io::ModelFiles& files) {
   for (const auto& [part, content] : files.parts) (void)content.weights.content_hash();
 }
 
-Json describe_part(const io::ModelPart& part) {
-  struct Count {
-    int64_t tensors = 0, parameters = 0;
-    uint64_t bytes = 0;
-  };
-  std::map<std::string, Count> types;
-  for (const auto& [name, entry] : part.weights.entries()) {
-    Count& count = types[entry.weight.codec ? std::string(entry.weight.codec->name) : entry.type_name];
-    ++count.tensors;
-    count.parameters += entry.weight.elements();
-    count.bytes += entry.weight.bytes.size();
-  }
-  Json json{{"source", part.source},
-            {"tensors", part.weights.entries().size()},
-            {"parameters", part.weights.parameters()},
-            {"bytes", part.weights.bytes()}};
-  for (const auto& [type, count] : types)
-    json["types"][type] = {{"tensors", count.tensors}, {"parameters", count.parameters}, {"bytes", count.bytes}};
-  return json;
-}
-
 }  // namespace
 
 std::string_view name_of(Phase phase) {
@@ -124,9 +103,9 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, cons
   if (options.eager_load) read_all(files);
 
   std::unique_ptr<Session> session(new Session());
-  const uint64_t cache = options.panel_cache_bytes.value_or(kDefaultCacheBytes);
-  session->state_ = std::make_unique<State>(std::move(options), log, std::move(device), std::move(files),
-                                            std::move(model), std::move(settings), std::move(tokenizer), cache);
+  session->state_ = std::make_unique<State>(
+      std::move(options), log,
+      Opened{std::move(device), std::move(files), std::move(model), std::move(settings), std::move(tokenizer)});
   return session;
 }
 
@@ -150,9 +129,7 @@ Session::Defaults Session::defaults() const {
 }
 
 Json Session::describe() const {
-  Json json{{"name", state_->files.name}, {"family", state_->model.family->name}};
-  for (const auto& [part, content] : state_->files.parts)
-    json["parts"][std::string(io::name_of(part))] = describe_part(content);
+  Json json = describe_model(state_->files);
   json["prediction"] = sample::name_of(state_->settings.prediction);
   json["device"] = {{"name", state_->device->name()}, {"description", state_->device->description()}};
   return json;

@@ -15,23 +15,30 @@
 
 namespace veneer::pipeline {
 
+// What opening a model gives.
+struct Opened {
+  std::unique_ptr<device::Device> device;
+  io::ModelFiles files;
+  model::Model model;
+  ModelSettings settings;
+  text::ClipTokenizer tokenizer;
+};
+
 struct Session::State {
-  State(SessionOptions session_options, Log session_log, std::unique_ptr<device::Device> session_device,
-        io::ModelFiles model_files, model::Model built_model, ModelSettings model_settings,
-        text::ClipTokenizer clip_tokenizer, uint64_t cache_budget)
+  State(SessionOptions session_options, Log session_log, Opened opened)
       : options(std::move(session_options)),
         log(std::move(session_log)),
         engine(options.threads),
-        device(std::move(session_device)),
-        files(std::move(model_files)),
-        model(std::move(built_model)),
-        settings(std::move(model_settings)),
-        tokenizer(std::move(clip_tokenizer)),
-        cache_bytes(cache_budget),
+        device(std::move(opened.device)),
+        files(std::move(opened.files)),
+        model(std::move(opened.model)),
+        settings(std::move(opened.settings)),
+        tokenizer(std::move(opened.tokenizer)),
+        cache_bytes(options.panel_cache_bytes.value_or(kDefaultCacheBytes)),
         text_place(*device, 0),
-        denoiser_place(*device, cache_budget),
-        vae_place(*device, cache_budget),
-        tiny_place(*device, cache_budget) {}
+        denoiser_place(*device, cache_bytes),
+        vae_place(*device, cache_bytes),
+        tiny_place(*device, cache_bytes) {}
 
   const SessionOptions options;
   const Log log;

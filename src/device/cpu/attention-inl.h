@@ -21,12 +21,15 @@ constexpr int kRows = HWY_MAX_BYTES >= 32 ? 6 : 2;
 constexpr int kMaxUnits = HWY_MAX_BYTES >= 64 ? 4 : 1;
 static_assert(kQueryBlock % kRows == 0);
 
-// Rows of a times a packed panel of b, [depth, 16 kUnits]: y[r, :] = y[r, :] * keep[r] + a[r, :] . b, or without the
-// first part when keep is null.
+// kRows rows of a product, from `row` on.
 template <int kUnits>
-HWY_INLINE void MultiplyTile(const float* HWY_RESTRICT a, int64_t a_stride, int64_t depth, const float* HWY_RESTRICT b,
-                             const float* keep, float* HWY_RESTRICT y, int64_t y_stride) {
+HWY_INLINE void MultiplyTile(const PanelProduct& product, int64_t row) {
   const F32 d;
+  const int64_t a_stride = product.a_stride, depth = product.depth, y_stride = product.y_stride;
+  const float* HWY_RESTRICT a = product.a + row * a_stride;
+  const float* HWY_RESTRICT b = product.b;
+  const float* keep = product.keep ? product.keep + row : nullptr;
+  float* HWY_RESTRICT y = product.y + row * y_stride;
   constexpr int kLanes = hn::MaxLanes(F32());
   constexpr int kVectors = kUnits * kUnit / kLanes;
   Vector sums[kRows][kVectors];
@@ -45,23 +48,19 @@ HWY_INLINE void MultiplyTile(const float* HWY_RESTRICT a, int64_t a_stride, int6
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[r][v], d, y + r * y_stride + v * kLanes);
 }
 
-// The same for `rows` rows and one panel.
 template <int kUnits>
-void MultiplyPanel(const float* a, int64_t a_stride, int64_t rows, int64_t depth, const float* b, const float* keep,
-                   float* y, int64_t y_stride) {
-  for (int64_t r = 0; r < rows; r += kRows)
-    MultiplyTile<kUnits>(a + r * a_stride, a_stride, depth, b, keep ? keep + r : nullptr, y + r * y_stride, y_stride);
+void MultiplyPanel(const PanelProduct& product) {
+  for (int64_t row = 0; row < product.rows; row += kRows) MultiplyTile<kUnits>(product, row);
 }
 
 // A panel is `units` units wide, at most kMaxUnits.
-inline void Multiply(int64_t units, const float* a, int64_t a_stride, int64_t rows, int64_t depth, const float* b,
-                     const float* keep, float* y, int64_t y_stride) {
+inline void Multiply(int64_t units, const PanelProduct& product) {
   if constexpr (kMaxUnits > 1) {
-    if (units == 4) return MultiplyPanel<4>(a, a_stride, rows, depth, b, keep, y, y_stride);
-    if (units == 3) return MultiplyPanel<3>(a, a_stride, rows, depth, b, keep, y, y_stride);
-    if (units == 2) return MultiplyPanel<2>(a, a_stride, rows, depth, b, keep, y, y_stride);
+    if (units == 4) return MultiplyPanel<4>(product);
+    if (units == 3) return MultiplyPanel<3>(product);
+    if (units == 2) return MultiplyPanel<2>(product);
   }
-  MultiplyPanel<1>(a, a_stride, rows, depth, b, keep, y, y_stride);
+  MultiplyPanel<1>(product);
 }
 
 // Panels one after the other: their width in units, the last one narrower.
@@ -92,10 +91,12 @@ void PackHead(const float* k, int64_t k_stride, const float* v, int64_t v_stride
 }
 
 // Softmax of one row of scores so far, in units of powers of two: turns the `visible` first scores into weights
-// relative to the new maximum, the rest up to `width` into zeros, and returns by how much earlier results shrink.
-HWY_INLINE float SoftenRow(float* s, int64_t visible, int64_t width, const float* mask, float* highest, float* total) {
+// relative to the new maximum, the rest up to `width` into zeros, and notes by how much earlier results shrink.
+HWY_INLINE void SoftenRow(const BlockMemory& memory, int64_t row, int64_t visible, int64_t width, const float* mask) {
+  float* s = memory.scores + row * kKeyBlock;
+  const float before = memory.highest[row];
   const F32 d;
-  Vector peak = Constant(*highest);
+  Vector peak = Constant(before);
   for (int64_t i = 0; i < visible; i += Lanes()) {
     Vector score = hn::Load(d, s + i);
     if (mask) score = hn::Add(score, hn::Load(d, mask + i));
@@ -114,10 +115,10 @@ HWY_INLINE float SoftenRow(float* s, int64_t visible, int64_t width, const float
     hn::Store(weight, d, s + i);
   }
   for (; i < width; i += Lanes()) hn::Store(hn::Zero(d), d, s + i);
-  const float shrink = std::exp2(*highest - maximum);
-  *highest = maximum;
-  *total = *total * shrink + hn::GetLane(hn::SumOfLanes(d, sums));
-  return shrink;
+  const float shrink = std::exp2(before - maximum);
+  memory.highest[row] = maximum;
+  memory.total[row] = memory.total[row] * shrink + hn::GetLane(hn::SumOfLanes(d, sums));
+  memory.shrink[row] = shrink;
 }
 
 // The queries of a block times the scale, rows up to a whole tile filled with zeros; the running state at its start.
@@ -139,18 +140,18 @@ inline void AddKeys(const QueryBlock& block, int64_t padded_rows, int64_t first,
   const int64_t width = head.width, key_units = units_of(first + count), value_units = units_of(width);
   const int64_t all_units = units_of(head.keys);
   for (int64_t panel = first / kUnit; panel < key_units; panel += kMaxUnits)
-    Multiply(PanelUnits(all_units, panel), memory.q, width, padded_rows, width,
-             head.packed_keys + panel * kUnit * width, nullptr, memory.scores + panel * kUnit - first, kKeyBlock);
+    Multiply(PanelUnits(all_units, panel),
+             {memory.q, width, padded_rows, width, head.packed_keys + panel * kUnit * width, nullptr,
+              memory.scores + panel * kUnit - first, kKeyBlock});
   for (int64_t r = 0; r < block.rows; ++r) {
     const int64_t reach = block.causal ? block.first_query + r + 1 - first : count;
-    memory.shrink[r] = SoftenRow(memory.scores + r * kKeyBlock, std::clamp<int64_t>(reach, 0, count), count,
-                                 head.mask ? head.mask + first : nullptr, memory.highest + r, memory.total + r);
+    SoftenRow(memory, r, std::clamp<int64_t>(reach, 0, count), count, head.mask ? head.mask + first : nullptr);
   }
   for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
     const int64_t units = PanelUnits(value_units, panel);
-    Multiply(units, memory.scores, kKeyBlock, padded_rows, count,
-             head.packed_values + panel * kUnit * head.keys + first * units * kUnit, memory.shrink,
-             memory.y + panel * kUnit, value_units * kUnit);
+    const float* values = head.packed_values + panel * kUnit * head.keys + first * units * kUnit;
+    Multiply(units, {memory.scores, kKeyBlock, padded_rows, count, values, memory.shrink, memory.y + panel * kUnit,
+                     value_units * kUnit});
   }
 }
 

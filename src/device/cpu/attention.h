@@ -31,6 +31,17 @@ struct QueryBlock {
   int64_t y_stride;
 };
 
+// Rows of a times a packed panel of b: y[r, :] = y[r, :] * keep[r] + a[r, :] . b, or without the first part when keep
+// is null. Rows are a whole number of tiles.
+struct PanelProduct {
+  const float* a;  // [rows, depth]
+  int64_t a_stride, rows, depth;
+  const float* b;     // [depth, width of the panel]
+  const float* keep;  // [rows] or null
+  float* y;           // [rows, width of the panel]
+  int64_t y_stride;
+};
+
 // Working memory of one block; every row is aligned to a cache line.
 struct BlockMemory {
   float* q;                         // [kQueryBlock, width]

@@ -2,6 +2,7 @@
 #include "device/cpu/cpu_device.h"
 
 #include "device/cpu/kernels.h"
+#include "device/cpu/targets.h"
 
 namespace veneer::device::cpu {
 

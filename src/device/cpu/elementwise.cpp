@@ -13,8 +13,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace veneer::device::cpu::HWY_NAMESPACE {
 
-const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
-
 void ActivateValues(Activation kind, const float* x, int64_t count, float* y) {
   switch (kind) {
     case Activation::kSilu: return Map(x, count, y, [](Vector v) HWY_ATTR { return Silu(v); });
@@ -45,7 +43,6 @@ HWY_AFTER_NAMESPACE();
 namespace veneer::device::cpu {
 namespace {
 
-HWY_EXPORT(TargetName);
 HWY_EXPORT(ActivateValues);
 HWY_EXPORT(GegluRow);
 HWY_EXPORT(AddValues);
@@ -55,14 +52,11 @@ int64_t rows_per_piece(int64_t columns) { return std::max<int64_t>(1, kGrain / s
 
 }  // namespace
 
-std::string vector_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
-
-void copy_rows(const float* x, int64_t x_stride, int64_t rows, int64_t columns, float* y, int64_t y_stride,
-               bool accumulate) {
+void copy_rows(Rows<const float> x, int64_t rows, int64_t columns, Rows<float> y, bool accumulate) {
   parallel_ranges(rows, rows_per_piece(columns), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const float* from = x + row * x_stride;
-      float* to = y + row * y_stride;
+      const float* from = x.data + row * x.stride;
+      float* to = y.data + row * y.stride;
       if (accumulate)
         HWY_DYNAMIC_DISPATCH(AddValues)(from, columns, 1.0f, to);
       else
@@ -113,8 +107,9 @@ void upsample(Device&, const Upsample& upsample) {
 
 void concat_channels(Device&, const Concat& concat) {
   const int64_t width = concat.a_channels + concat.b_channels;
-  copy_rows(concat.a, concat.a_channels, concat.rows, concat.a_channels, concat.y, width, false);
-  copy_rows(concat.b, concat.b_channels, concat.rows, concat.b_channels, concat.y + concat.a_channels, width, false);
+  copy_rows({concat.a, concat.a_channels}, concat.rows, concat.a_channels, {concat.y, width}, false);
+  copy_rows({concat.b, concat.b_channels}, concat.rows, concat.b_channels, {concat.y + concat.a_channels, width},
+            false);
 }
 
 }  // namespace veneer::device::cpu

@@ -1,8 +1,6 @@
 // The operations of the processor device; operations.h says what each computes.
 #pragma once
 
-#include <string>
-
 #include "device/device.h"
 
 namespace veneer::device::cpu {
@@ -21,11 +19,13 @@ void add_vector(Device&, const AddVector& add);
 void upsample(Device&, const Upsample& upsample);
 void concat_channels(Device&, const Concat& concat);
 
-// The instruction set that our own vector code uses here, as Highway names it.
-std::string vector_target();
-
-// y[r, :] = x[r, :], or += when accumulate, between rows of different strides.
-void copy_rows(const float* x, int64_t x_stride, int64_t rows, int64_t columns, float* y, int64_t y_stride,
-               bool accumulate);
+// Rows that lie `stride` floats apart.
+template <typename Float>
+struct Rows {
+  Float* data;
+  int64_t stride;
+};
+// y[r, c] = x[r, c], or += when accumulate.
+void copy_rows(Rows<const float> x, int64_t rows, int64_t columns, Rows<float> y, bool accumulate);
 
 }  // namespace veneer::device::cpu

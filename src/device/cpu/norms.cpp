@@ -52,21 +52,26 @@ void Moments(const float* x, int64_t pixels, int64_t channels, double* sum, doub
   for (; p < pixels; ++p) AddMoments<1>(x + p * channels, channels, sum, squares);
 }
 
-// y[p, c] = (x[p, c] - mean[c]) * scale[c] + bias[c], then silu where asked for.
-void Normalize(const float* x, int64_t pixels, int64_t channels, const float* mean, const float* scale,
-               const float* bias, bool silu, float* y) {
+// y[p, c] = (x[p, c] - mean[c]) * scale[c] + bias[c], then silu where asked for, for `pixels` pixels from the value
+// `first` on.
+void Normalize(const GroupNorm& norm, int64_t first, int64_t pixels, const float* mean, const float* scale) {
+  const int64_t channels = norm.channels;
+  const float* x = norm.x + first;
+  float* y = norm.y + first;
   for (int64_t p = 0; p < pixels; ++p, x += channels, y += channels)
     for (int64_t c = 0; c < channels; c += Lanes()) {
       const int64_t left = channels - c;
       const Vector centred = hn::Sub(LoadFirst(x + c, left), LoadFirst(mean + c, left));
-      const Vector value = hn::MulAdd(centred, LoadFirst(scale + c, left), LoadFirst(bias + c, left));
-      StoreFirst(silu ? Silu(value) : value, left, y + c);
+      const Vector value = hn::MulAdd(centred, LoadFirst(scale + c, left), LoadFirst(norm.bias + c, left));
+      StoreFirst(norm.silu ? Silu(value) : value, left, y + c);
     }
 }
 
-// One row of layer_norm; gain and bias may be null.
-void NormalizeRow(const float* x, int64_t channels, const float* gain, const float* bias, float epsilon, float* y) {
+void NormalizeRow(const LayerNorm& norm, int64_t row) {
   const F64 d;
+  const int64_t channels = norm.channels;
+  const float* x = norm.x + row * channels;
+  float* y = norm.y + row * channels;
   auto sums = hn::Zero(d), squares = hn::Zero(d);
   int64_t c = 0;
   for (; c + DoubleLanes() <= channels; c += DoubleLanes()) {
@@ -83,12 +88,12 @@ void NormalizeRow(const float* x, int64_t channels, const float* gain, const flo
   const double mean = sum / static_cast<double>(channels);
   const double variance = std::max(0.0, square / static_cast<double>(channels) - mean * mean);
   const Vector centre = Constant(static_cast<float>(mean));
-  const Vector scale = Constant(static_cast<float>(1 / std::sqrt(variance + epsilon)));
+  const Vector scale = Constant(static_cast<float>(1 / std::sqrt(variance + norm.epsilon)));
   for (c = 0; c < channels; c += Lanes()) {
     const int64_t left = channels - c;
     Vector value = hn::Mul(hn::Sub(LoadFirst(x + c, left), centre), scale);
-    if (gain) value = hn::Mul(value, LoadFirst(gain + c, left));
-    if (bias) value = hn::Add(value, LoadFirst(bias + c, left));
+    if (norm.gain) value = hn::Mul(value, LoadFirst(norm.gain + c, left));
+    if (norm.bias) value = hn::Add(value, LoadFirst(norm.bias + c, left));
     StoreFirst(value, left, y + c);
   }
 }
@@ -150,16 +155,14 @@ void group_norm(Device& device, const GroupNorm& norm) {
   }
   parallel_for(norm.batch * chunks, [&](int64_t i) {
     const float* mean = affine + i / chunks * 2 * channels;
-    HWY_DYNAMIC_DISPATCH(Normalize)
-    (norm.x + offset(i), pixels(i), channels, mean, mean + channels, norm.bias, norm.silu, norm.y + offset(i));
+    HWY_DYNAMIC_DISPATCH(Normalize)(norm, offset(i), pixels(i), mean, mean + channels);
   });
 }
 
 void layer_norm(Device&, const LayerNorm& norm) {
   const int64_t piece = std::max<int64_t>(1, kChunkFloats / norm.channels / 4);
   parallel_ranges(norm.rows, piece, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(NormalizeRow)
-    (norm.x + row * norm.channels, norm.channels, norm.gain, norm.bias, norm.epsilon, norm.y + row * norm.channels);
+    for (int64_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(NormalizeRow)(norm, row);
   });
 }
 

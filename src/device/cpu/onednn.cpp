@@ -59,29 +59,32 @@ dnnl::primitive_attr attributes(bool accumulate) {
   return attributes;
 }
 
+struct Operands {
+  memory::desc x, w, y;
+};
+
 // The descriptor is empty when oneDNN cannot do it.
-MatmulDescriptor matmul_primitive(const memory::desc& x, const memory::desc& w, const memory::desc& y,
-                                  const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
+MatmulDescriptor matmul_primitive(const Operands& of, const dnnl::primitive_attr& attributes,
+                                  const dnnl::engine& engine) {
 #if DNNL_VERSION_MAJOR >= 3
-  return MatmulDescriptor(engine, x, w, y, attributes, true);
+  return MatmulDescriptor(engine, of.x, of.w, of.y, attributes, true);
 #else
-  return MatmulDescriptor(dnnl::matmul::desc(x, w, y), attributes, engine, true);
+  return MatmulDescriptor(dnnl::matmul::desc(of.x, of.w, of.y), attributes, engine, true);
 #endif
 }
 
-ConvDescriptor convolution_primitive(const memory::desc& x, const memory::desc& w, const memory::desc& y,
-                                     const ConvGeometry& geometry, const dnnl::primitive_attr& attributes,
-                                     const dnnl::engine& engine) {
+ConvDescriptor convolution_primitive(const Operands& of, const ConvGeometry& geometry,
+                                     const dnnl::primitive_attr& attributes, const dnnl::engine& engine) {
   const auto kind = dnnl::prop_kind::forward_inference;
   const auto algorithm = dnnl::algorithm::convolution_direct;
   const memory::dims strides = {geometry.stride, geometry.stride};
   const memory::dims before = {geometry.pad_top, geometry.pad_left};
   const memory::dims after = {geometry.pad_bottom, geometry.pad_right};
 #if DNNL_VERSION_MAJOR >= 3
-  return ConvDescriptor(engine, kind, algorithm, x, w, y, strides, before, after, attributes, true);
+  return ConvDescriptor(engine, kind, algorithm, of.x, of.w, of.y, strides, before, after, attributes, true);
 #else
-  return ConvDescriptor(dnnl::convolution_forward::desc(kind, algorithm, x, w, y, strides, before, after), attributes,
-                        engine, true);
+  const dnnl::convolution_forward::desc desc(kind, algorithm, of.x, of.w, of.y, strides, before, after);
+  return ConvDescriptor(desc, attributes, engine, true);
 #endif
 }
 
@@ -107,7 +110,7 @@ ConvDescriptor describe_conv(const Conv& conv, const Shape& shape, const memory:
   const memory::desc x = image_desc(conv.batch, conv.height, conv.width, shape[1] * geometry.groups);
   const memory::desc y = image_desc(conv.batch, geometry.out_height(conv.height, shape[2]),
                                     geometry.out_width(conv.width, shape[3]), shape[0]);
-  return convolution_primitive(x, w, y, geometry, attributes(conv.accumulate), engine);
+  return convolution_primitive({x, w, y}, geometry, attributes(conv.accumulate), engine);
 }
 
 const PackedWeight& packed(const Panel* panel) { return *static_cast<const PackedWeight*>(panel->memory.get()); }
@@ -234,7 +237,7 @@ void OneDnn::pack(const PackMatmul& pack) {
     memory::desc layout = given;
     if (state_->packs_matmul()) {
       const memory::desc any(shape, kFloat, memory::format_tag::any);
-      layout = matmul_primitive(rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out), attributes(false),
+      layout = matmul_primitive({rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out)}, attributes(false),
                                 state_->engine)
                    .weights_desc();
     }
@@ -261,7 +264,7 @@ void OneDnn::run(const Matmul& product) {
     const Key key = {kMatmul, static_cast<int64_t>(layout), product.rows, out, in, product.accumulate};
     const memory::desc any({in, out}, kFloat, memory::format_tag::any);
     const auto describe = [&](const memory::desc& w) {
-      return matmul_primitive(rows_desc(product.rows, in), w, rows_desc(product.rows, out),
+      return matmul_primitive({rows_desc(product.rows, in), w, rows_desc(product.rows, out)},
                               attributes(product.accumulate), state_->engine);
     };
     state_->execute(state_->primitive(key, layout, any, describe), product.x, product.w, product.y);

@@ -1,5 +1,7 @@
 // Products that oneDNN does not take as they come: strided rows go through dense copies of a slice that stays in the
 // cache, and a 1x1 convolution is a product of pixels and weights.
+#include <algorithm>
+
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/kernels.h"
 
@@ -21,7 +23,7 @@ void multiply_slice(CpuDevice& device, Matmul product) {
   const bool accumulate = product.accumulate;
   if (product.x_stride != in) {
     float* dense = device.slice_x.floats(product.rows * in);
-    copy_rows(product.x, product.x_stride, product.rows, in, dense, in, false);
+    copy_rows({product.x, product.x_stride}, product.rows, in, {dense, in}, false);
     product.x = dense;
     product.x_stride = in;
   }
@@ -31,7 +33,7 @@ void multiply_slice(CpuDevice& device, Matmul product) {
     product.accumulate = false;
   }
   device.onednn.run(product);
-  if (y_stride != out) copy_rows(product.y, out, product.rows, out, y, y_stride, accumulate);
+  if (y_stride != out) copy_rows({product.y, out}, product.rows, out, {y, y_stride}, accumulate);
 }
 
 }  // namespace
@@ -79,7 +81,8 @@ void conv(Device& device, const Conv& conv) {
   for (int64_t b = 0; b < conv.batch; ++b) {
     part.x = conv.x + b * conv.height * conv.width * shape[1] * conv.geometry.groups;
     cpu.onednn.run(part);
-    copy_rows(part.y, shape[0], pixels, shape[0], conv.y + b * pixels * conv.y_stride, conv.y_stride, conv.accumulate);
+    copy_rows({part.y, shape[0]}, pixels, shape[0], {conv.y + b * pixels * conv.y_stride, conv.y_stride},
+              conv.accumulate);
   }
 }
 

@@ -6,9 +6,16 @@
 namespace veneer::device::ref {
 namespace {
 
-// Normalizes the `count` x `width` values at x, rows `stride` apart; gain, bias and y point at the first of them.
-void normalize(const float* x, int64_t count, int64_t width, int64_t stride, const float* gain, const float* bias,
-               float epsilon, bool silu, float* y) {
+// What is normalized together: `count` x `width` values, rows `stride` apart.
+struct Region {
+  const float* x;
+  float* y;
+  int64_t count, width, stride;
+};
+
+// gain and bias are [width] or null.
+void normalize(const Region& region, const float* gain, const float* bias, float epsilon, bool silu) {
+  const auto [x, y, count, width, stride] = region;
   double mean = 0, variance = 0;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t c = 0; c < width; ++c) mean += x[i * stride + c];
@@ -35,16 +42,16 @@ void group_norm(Device&, const GroupNorm& norm) {
   for (int64_t b = 0; b < norm.batch; ++b)
     for (int64_t g = 0; g < norm.groups; ++g) {
       const int64_t first = b * norm.pixels * norm.channels + g * width;
-      normalize(norm.x + first, norm.pixels, width, norm.channels, norm.gain + g * width, norm.bias + g * width,
-                norm.epsilon, norm.silu, norm.y + first);
+      normalize({norm.x + first, norm.y + first, norm.pixels, width, norm.channels}, norm.gain + g * width,
+                norm.bias + g * width, norm.epsilon, norm.silu);
     }
 }
 
 void layer_norm(Device&, const LayerNorm& norm) {
   for (int64_t row = 0; row < norm.rows; ++row) {
     const int64_t first = row * norm.channels;
-    normalize(norm.x + first, 1, norm.channels, norm.channels, norm.gain, norm.bias, norm.epsilon, false,
-              norm.y + first);
+    normalize({norm.x + first, norm.y + first, 1, norm.channels, norm.channels}, norm.gain, norm.bias, norm.epsilon,
+              false);
   }
 }
 

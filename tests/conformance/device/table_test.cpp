@@ -1,10 +1,9 @@
 // Devices open by name, have every operation, and give the same bytes for the same inputs.
-#include <hwy/targets.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include "core/threads.h"
+#include "device/cpu/targets.h"
 #include "device_cases.h"
 
 namespace veneer::device {
@@ -15,7 +14,7 @@ namespace {
 const bool kLimited = [] {
   const char* limit = std::getenv("DNNL_MAX_CPU_ISA");
   if (!limit || std::strcmp(limit, "AVX2") != 0) return false;
-  hwy::DisableTargets(HWY_AVX2 - 1);  // better targets have lower bits
+  cpu::limit_vectors_to_avx2();
   return true;
 }();
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstring>
 #include <fstream>
 
+#include "core/format.h"
 #include "data_dir.h"
 #include "image_options.h"
 #include "interrupt.h"
@@ -46,7 +48,6 @@ TEST(Commands, RefuseBeforeAnyWork) {
       {{"inspect", "--steps", "3"}, ErrorCode::kUsage, "--steps: is not known"},
       {{"version", "x"}, ErrorCode::kUsage, "argument \"x\": is not expected here"},
       {{"--steps", "0"}, ErrorCode::kUsage, "--steps: "},
-      {{"-W", "0"}, ErrorCode::kUsage, "size: "},
   };
   for (const Bad& bad : kBad) {
     const Status status = run(bad.args);
@@ -57,10 +58,11 @@ TEST(Commands, RefuseBeforeAnyWork) {
 }
 
 TEST(Commands, RefuseDamagedFilesInOneSentence) {
-  for (const auto& entry : fs::directory_iterator(VENEER_SOURCE_DIR "/tests/data/bad/safetensors")) {
-    if (entry.path().filename().string().starts_with("ok_")) continue;
-    const Status status = run({"inspect", entry.path().string()});
-    ASSERT_FALSE(status) << entry.path();
+  for (const char* name : {"header_len_zero", "header_longer_than_file", "file_of_7_bytes", "begin_after_end",
+                           "duplicate_key", "negative_offset", "not_json", "not_utf8"}) {
+    const Status status =
+        run({"inspect", concat(VENEER_SOURCE_DIR, "/tests/data/bad/safetensors/", name, ".safetensors")});
+    ASSERT_FALSE(status) << name;
     EXPECT_EQ(status.error().code, ErrorCode::kBadFile) << status.error().message;
     EXPECT_EQ(status.error().message.find('\n'), std::string::npos) << status.error().message;
   }

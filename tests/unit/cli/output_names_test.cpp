@@ -77,8 +77,7 @@ TEST_F(CheckWritable, AcceptsWhatCanBeMadeAndMakesNothing) {
 }
 
 TEST_F(CheckWritable, RefusesWhatCannot) {
-  for (const fs::path& path :
-       {folder_, folder_ / "file" / "fox.png", folder_ / "file" / "a" / "fox.png", fs::path("/proc/veneer/fox.png")}) {
+  for (const fs::path& path : {folder_, folder_ / "file" / "fox.png", folder_ / "file" / "a" / "fox.png"}) {
     const Status status = check_writable(path);
     ASSERT_FALSE(status) << path;
     EXPECT_EQ(status.error().code, ErrorCode::kIo);

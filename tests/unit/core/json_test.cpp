@@ -23,8 +23,8 @@ TEST(Json, RefusesDuplicateKeysWithTheirName) {
 }
 
 TEST(Json, RefusesBadTextBadUtf8AndEndlessNesting) {
-  for (const std::string& text :
-       {std::string("{"), std::string(""), std::string("{} x"), std::string("\"\xC3\""), std::string(5000, '[')}) {
+  for (const std::string& text : {std::string("{"), std::string(""), std::string("{} x"), std::string("\"\xC3\""),
+                                  std::string(5000, '['), std::string("{}\0{", 4)}) {
     const auto json = parse_json(text, "x.json");
     ASSERT_FALSE(json) << text;
     EXPECT_EQ(json.error().message.rfind("x.json: ", 0), 0u) << json.error().message;

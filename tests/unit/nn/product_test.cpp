@@ -74,13 +74,13 @@ class Product : public testing::TestWithParam<const char*> {
     PanelCache panels(budget);
     return run(layer, x, overlays, panels);
   }
+  void SetUp() override { device_ = *device::open_device(GetParam(), 2, true); }
   Tensor run(const Layer& layer, const Tensor& x, const OverlaySet* overlays, PanelCache& panels) {
-    auto device = device::open_device(GetParam(), 2, true);
-    EXPECT_TRUE(device);
     device::Arena arena(size_t{64} << 20);
-    Context context{**device, arena, panels, overlays};
+    Context context{*device_, arena, panels, overlays};
     return (layer.kind == LayerKind::kLinear ? linear(context, layer, x) : conv2d(context, layer, x)).clone();
   }
+  std::unique_ptr<device::Device> device_;
 };
 
 TEST_P(Product, LinearWithBias) {

@@ -1,0 +1,114 @@
+// Resolving a request against a model.
+#include "pipeline/resolved.h"
+
+#include <algorithm>
+#include <random>
+
+#include "core/format.h"
+#include "pipeline/preview.h"
+
+namespace veneer::pipeline {
+namespace {
+
+Status resolve_size_and_latent(const Request& request, const model::Model& model, const ModelSettings& settings,
+                               int factor, Resolved& out) {
+  VENEER_TRY(size, resolve_size(request, settings.native_size, settings.size_rule));
+  out.size = size;
+  out.latent = {1, size.height / factor, size.width / factor, model.denoiser->latent_channels()};
+  if (!request.init_latents) return {};
+  const Shape expected{1, out.latent[3], out.latent[1], out.latent[2]};
+  if (request.init_latents->shape == expected) return {};
+  return Error{ErrorCode::kUsage,
+               concat("--init-latents: expected shape ", expected.to_string(), ", found ",
+                      request.init_latents->shape.to_string()),
+               "--init-latents"};
+}
+
+Status resolve_solver(const Request& request, const ModelSettings& settings, Resolved& out) {
+  out.sampler = request.sampler ? request.sampler : settings.sampler;
+  out.schedule = request.schedule;
+  if (!out.schedule && !out.sampler->default_schedule.empty()) {
+    VENEER_TRY(own, sample::schedule_named(out.sampler->default_schedule));
+    out.schedule = own;
+  }
+  if (!out.schedule) out.schedule = settings.schedule;
+  if (out.schedule->for_flow_only && !sample::is_flow(settings.prediction))
+    out.warnings.push_back(
+        concat("--scheduler ", out.schedule->name, ": is made for flow models, which this one is not"));
+  if (request.flow_shift && !sample::is_flow(settings.prediction))
+    out.warnings.push_back("--flow-shift: has no effect on this model, which is no flow model");
+  out.eta = request.eta.value_or(out.sampler->default_eta);
+  if (const std::string warning = sample::eta_warning(*out.sampler, out.eta); !warning.empty())
+    out.warnings.push_back(warning);
+  return {};
+}
+
+Status resolve_sigmas(const Request& request, const ModelSettings& settings, Resolved& out) {
+  out.steps = request.steps;
+  if (!request.sigmas.empty()) {
+    VENEER_TRY(custom, sample::custom_sigmas(request.sigmas, sample::is_flow(settings.prediction)));
+    out.sigmas = std::move(custom);
+    out.steps = static_cast<int>(out.sigmas.size()) - 1;
+    if (out.steps != request.steps)
+      out.warnings.push_back(concat("--sigmas: ", out.steps, " steps are run, --steps is not used"));
+  } else {
+    constexpr int kTokenPixels = 16;  // a side of what one token of a transformer covers
+    const int64_t tokens =
+        std::max<int64_t>(int64_t{out.size.width / kTokenPixels} * (out.size.height / kTokenPixels), 1);
+    VENEER_TRY(made, sample::make_sigmas(*out.schedule, {request.steps, settings.table, tokens, sample::AysModel::kSd1,
+                                                         out.extra.schedule}));
+    out.sigmas = std::move(made);
+  }
+  if (!request.init_image) return {};
+  VENEER_TRY(cut, out.extra.strength_as_noise_level
+                      ? sample::sigmas_from_noise_level(out.sigmas, request.strength, out.extra.force_first_sigma)
+                      : sample::sigmas_for_strength(out.sigmas, request.strength));
+  out.sigmas = std::move(cut);
+  return {};
+}
+
+void resolve_guidance(const Request& request, Resolved& out) {
+  const int steps = static_cast<int>(out.sigmas.size()) - 1;
+  const sample::GuidanceSchedule fitted =
+      sample::fit_guidance_schedule(out.extra.guidance_schedule, steps, request.cfg_scale);
+  if (!out.extra.guidance_schedule.empty() && fitted.padded > 0)
+    out.warnings.push_back(concat("guidance_schedule: ", fitted.padded, " steps are missing and take --cfg-scale"));
+  if (fitted.cut > 0) out.warnings.push_back(concat("guidance_schedule: ", fitted.cut, " steps too many are left out"));
+  if (request.cfg_scale == 0) out.warnings.push_back("--cfg-scale 0: the prompt has no effect");
+  out.guidance = {fitted.scales, request.cfg_rescale, out.extra.apg, out.sampler->needs_uncond};
+  out.needs_uncond =
+      out.sampler->needs_uncond || std::any_of(fitted.scales.begin(), fitted.scales.end(),
+                                               [](double scale) { return sample::needs_uncond(scale, 1.0); });
+}
+
+Status resolve_clip_skip(const Request& request, const model::Model& model, Resolved& out) {
+  const int64_t depth = model.text_encoder->depth();
+  const int clip_skip = request.clip_skip > 0 ? request.clip_skip : model.family->clip_skip;
+  if (clip_skip > depth)
+    return Error{ErrorCode::kUsage,
+                 concat("--clip-skip: must be at most ", depth, " for this model, found ", clip_skip), "--clip-skip"};
+  out.skip = clip_skip - 1;
+  return {};
+}
+
+}  // namespace
+
+Result<Resolved> resolve(const Request& request, const model::Model& model, const ModelSettings& settings, int factor) {
+  VENEER_TRY_STATUS(validate(request));
+  Resolved out;
+  out.seed_drawn = request.seed < 0;
+  out.seed = out.seed_drawn ? static_cast<int64_t>(std::random_device{}() & 0x7FFFFFFFu) : request.seed;
+  VENEER_TRY(extra, sample::parse_extra_args(request.extra_sample_args));
+  out.extra = std::move(extra);
+  for (const std::string& key : out.extra.unknown)
+    out.warnings.push_back(concat("--extra-sample-args: nothing reads \"", key, "\""));
+  VENEER_TRY_STATUS(resolve_size_and_latent(request, model, settings, factor, out));
+  VENEER_TRY_STATUS(resolve_clip_skip(request, model, out));
+  VENEER_TRY_STATUS(check_preview(request.preview, model));
+  VENEER_TRY_STATUS(resolve_solver(request, settings, out));
+  VENEER_TRY_STATUS(resolve_sigmas(request, settings, out));
+  resolve_guidance(request, out);
+  return out;
+}
+
+}  // namespace veneer::pipeline
