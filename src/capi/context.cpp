@@ -176,23 +176,30 @@ veneer_image* export_pictures(const std::vector<pipeline::Picture>& pictures) {
   return images;
 }
 
-// Lends the flag to veneer_cancel while a picture is made.
-class Running {
+// Takes the context for one picture order and lends the flag to veneer_cancel meanwhile.
+class Claim {
  public:
-  Running(veneer_context& context, pipeline::CancelFlag& flag) : context_(context) { set(&flag); }
-  ~Running() { set(nullptr); }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
+  Claim(veneer_context& context, pipeline::CancelFlag& flag) : context_(context) {
+    const std::lock_guard lock(context_.mutex);
+    if (context_.running) return;
+    context_.running = &flag;
+    held_ = true;
+  }
+  ~Claim() {
+    const std::lock_guard lock(context_.mutex);
+    if (held_) context_.running = nullptr;
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  bool held() const { return held_; }
 
  private:
-  void set(pipeline::CancelFlag* flag) {
-    const std::lock_guard lock(context_.mutex);
-    context_.running = flag;
-  }
   veneer_context& context_;
+  bool held_ = false;
 };
 
-Status generate(veneer_context& context, const veneer_img_params* params, veneer_image** images, size_t* count) {
+Status generate(veneer_context& context, const veneer_img_params* params, const pipeline::CancelFlag& cancel,
+                veneer_image** images, size_t* count) {
   VENEER_TRY(copy, sized_copy(params, veneer_img_params_init));
   VENEER_TRY(request, request_of(copy));
   pipeline::Callbacks callbacks;
@@ -201,8 +208,6 @@ Status generate(veneer_context& context, const veneer_img_params* params, veneer
       context.progress(static_cast<veneer_phase>(phase), step, steps, seconds, context.user);
     };
   }
-  pipeline::CancelFlag cancel;
-  const Running running(context, cancel);
   VENEER_TRY(result, context.session->generate(request, callbacks, cancel));
   *images = export_pictures(result.pictures);
   *count = result.pictures.size();
@@ -270,13 +275,11 @@ veneer_status veneer_generate(veneer_context* context, const veneer_img_params* 
   if (!context || !images || !count) return VENEER_USAGE;
   *images = nullptr;
   *count = 0;
-  // A call from a second thread is refused before it can touch what the first one uses.
-  {
-    const std::lock_guard lock(context->mutex);
-    if (context->running) return VENEER_BUSY;
-  }
+  pipeline::CancelFlag cancel;
+  const Claim claim(*context, cancel);
+  if (!claim.held()) return VENEER_BUSY;  // what the first call uses is not touched
   context->error.clear();
-  return guarded(context->error, [&] { return generate(*context, params, images, count); });
+  return guarded(context->error, [&] { return generate(*context, params, cancel, images, count); });
 }
 
 void veneer_images_free(veneer_image* images, size_t count) {

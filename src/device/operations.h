@@ -11,7 +11,8 @@
 
 namespace veneer::device {
 
-// A weight in the layout that a device multiplies fastest. Made by a Pack operation, opaque to everyone else.
+// A weight in the layout that a device multiplies fastest. Made by a Pack operation, opaque to everyone else. Packing
+// into a panel whose memory nobody else holds may use that memory again.
 struct Panel {
   Shape shape;                   // [out, in] or [out, in / groups, kh, kw]
   size_t bytes = 0;              // what it occupies

@@ -7,6 +7,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/cpu/buffer.h"
@@ -23,7 +24,15 @@ constexpr size_t kMostPrimitives = 1024;  // some picture sizes of the largest n
 // Weights in a layout of oneDNN's choice; Panel::memory points at one.
 struct PackedWeight {
   AlignedBytes bytes;
-  size_t layout;  // index into State::layouts
+  size_t capacity = 0;
+  size_t layout = 0;  // index into State::layouts
+};
+
+// How weights of one shape are packed.
+struct Packing {
+  size_t layout;
+  memory from, to;
+  dnnl::reorder reorder;
 };
 
 // A product that is ready to run; the memory objects get their addresses at each call.
@@ -35,7 +44,7 @@ struct Primitive {
 };
 
 using Key = std::array<int64_t, 16>;
-enum KeyKind : int64_t { kMatmul, kConv };
+enum KeyKind : int64_t { kMatmul, kConv, kPackMatmul, kPackConv };
 
 // oneDNN reports failures by exceptions: short memory is passed on as the standard's, all else is a mistake of ours.
 template <typename Body>
@@ -122,10 +131,13 @@ struct OneDnn::State {
   dnnl::stream stream{engine};
   std::vector<memory::desc> layouts;  // all that a panel may have, each once
   std::map<Key, Primitive> primitives;
+  std::map<Key, Packing> packings;
   Buffer scratchpad, repacked;
 
   size_t layout_index(const memory::desc& layout);
-  void fill(Panel* panel, const float* weight, const memory::desc& given, const memory::desc& layout);
+  template <typename Choose>
+  Packing& packing(const Key& key, const memory::desc& given, const Choose& choose);
+  void fill(Panel* panel, const float* weight, Packing& packing);
   template <typename Describe>
   Primitive& primitive(const Key& key, size_t layout, const memory::desc& any, const Describe& describe);
   template <typename Descriptor>
@@ -153,15 +165,30 @@ bool OneDnn::State::packs_matmul() const {
   }
 }
 
-void OneDnn::State::fill(Panel* panel, const float* weight, const memory::desc& given, const memory::desc& layout) {
-  auto result = std::make_shared<PackedWeight>();
-  result->bytes = allocate_aligned(layout.get_size());
-  result->layout = layout_index(layout);
-  memory from(given, engine, const_cast<float*>(weight));
-  memory to(layout, engine, result->bytes.get());
-  dnnl::reorder(from, to).execute(stream, from, to);
+// `choose` finds the layout for weights that come as `given`; asked once for each key.
+template <typename Choose>
+Packing& OneDnn::State::packing(const Key& key, const memory::desc& given, const Choose& choose) {
+  if (const auto found = packings.find(key); found != packings.end()) return found->second;
+  if (packings.size() >= kMostPrimitives) packings.clear();
+  const memory::desc layout = choose();
+  const memory from(given, engine, nullptr), to(layout, engine, nullptr);
+  return packings.emplace(key, Packing{layout_index(layout), from, to, dnnl::reorder(from, to)}).first->second;
+}
+
+void OneDnn::State::fill(Panel* panel, const float* weight, Packing& packing) {
+  const size_t bytes = packing.to.get_desc().get_size();
+  auto result = std::static_pointer_cast<PackedWeight>(std::exchange(panel->memory, nullptr));
+  if (!result || result.use_count() > 1 || result->capacity < bytes) {
+    result = std::make_shared<PackedWeight>();
+    result->bytes = allocate_aligned(bytes);
+    result->capacity = bytes;
+  }
+  result->layout = packing.layout;
+  packing.from.set_data_handle(const_cast<float*>(weight));
+  packing.to.set_data_handle(result->bytes.get());
+  packing.reorder.execute(stream, packing.from, packing.to);
   stream.wait();
-  panel->bytes = layout.get_size();
+  panel->bytes = bytes;
   panel->memory = std::move(result);
 }
 
@@ -230,30 +257,33 @@ std::string OneDnn::instruction_set() const {
 
 void OneDnn::pack(const PackMatmul& pack) {
   guarded([&] {
-    // The layout depends on the weight alone; any number of rows finds it.
-    constexpr int64_t kRows = 1024;
     const memory::dims shape = {pack.in, pack.out};
     const memory::desc given(shape, kFloat, memory::format_tag::ba);
-    memory::desc layout = given;
-    if (state_->packs_matmul()) {
+    const auto choose = [&]() -> memory::desc {
+      if (!state_->packs_matmul()) return given;
+      constexpr int64_t kRows = 1024;  // the layout depends on the weight alone; any number of rows finds it
       const memory::desc any(shape, kFloat, memory::format_tag::any);
-      layout = matmul_primitive({rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out)}, attributes(false),
-                                state_->engine)
-                   .weights_desc();
-    }
+      return matmul_primitive({rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out)}, attributes(false),
+                              state_->engine)
+          .weights_desc();
+    };
     pack.panel->shape = {pack.out, pack.in};
-    state_->fill(pack.panel, pack.rows, given, layout);
+    state_->fill(pack.panel, pack.rows, state_->packing({kPackMatmul, pack.out, pack.in}, given, choose));
   });
 }
 
 void OneDnn::pack(const PackConv& pack) {
   guarded([&] {
-    const Conv first_use{nullptr, pack.batch, pack.height, pack.width, nullptr, pack.geometry, nullptr, pack.shape[0]};
-    const memory::desc any = filter_desc(pack.shape, pack.geometry.groups, false);
-    const ConvDescriptor descriptor = describe_conv(first_use, pack.shape, any, state_->engine);
+    const ConvGeometry& g = pack.geometry;
+    const auto choose = [&] {
+      const Conv first_use{nullptr, pack.batch, pack.height, pack.width, nullptr, g, nullptr, pack.shape[0]};
+      return describe_conv(first_use, pack.shape, filter_desc(pack.shape, g.groups, false), state_->engine)
+          .weights_desc();
+    };
+    const Key key = {kPackConv,  pack.shape[0], pack.shape[1], pack.shape[2], pack.shape[3], g.stride,    g.pad_top,
+                     g.pad_left, g.pad_bottom,  g.pad_right,   g.groups,      pack.batch,    pack.height, pack.width};
     pack.panel->shape = pack.shape;
-    state_->fill(pack.panel, pack.weight, filter_desc(pack.shape, pack.geometry.groups, true),
-                 descriptor.weights_desc());
+    state_->fill(pack.panel, pack.weight, state_->packing(key, filter_desc(pack.shape, g.groups, true), choose));
   });
 }
 

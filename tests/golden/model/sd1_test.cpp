@@ -3,10 +3,13 @@
 // (the references' float64 tells).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "device/devices.h"
 #include "io/model_files.h"
 #include "model/model.h"
-#include "model/unet.h"
+#include "nn/operations.h"
 #include "pipeline/memory.h"
 #include "tests/support/golden.h"
 
@@ -67,6 +70,19 @@ TEST_P(Sd1, TextEncoder) {
   const auto ids = golden_.ids("input_ids");
   const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, ids, 0); });
   EXPECT_TRUE(test::close_to(states, golden_.tensor("base/te/last"), kTolerance));
+}
+
+// Clip-skip 2: the last layer is left out, the final norm is not.
+TEST_P(Sd1, TextEncoderWithoutItsLastLayer) {
+  const auto ids = golden_.ids("input_ids");
+  const auto& layers = model_.text_encoder->layers().all();
+  const auto norm = std::find_if(layers.begin(), layers.end(),
+                                 [](const nn::Layer& layer) { return layer.name.ends_with("final_layer_norm"); });
+  ASSERT_NE(norm, layers.end());
+  const Tensor hidden = golden_.tensor("base/te/hidden.1");
+  const Tensor expected = run([&](nn::Context& context) { return nn::layer_norm(context, *norm, hidden, 1e-5f); });
+  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, ids, 1); });
+  EXPECT_TRUE(test::close_to(states, expected, kTolerance));
 }
 
 TEST_P(Sd1, UNetAtThreeTimesteps) {

@@ -1,0 +1,22 @@
+# An installed copy, moved to another place and used from a third, draws with its own model.
+#   cmake -DBUILD_DIR=... -P installed.cmake
+set(place ${BUILD_DIR}/installed-copy)
+file(REMOVE_RECURSE ${place})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${place}/first OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(RENAME ${place}/first ${place}/moved)
+file(MAKE_DIRECTORY ${place}/work)
+execute_process(COMMAND ${place}/moved/bin/veneer image -p "red apple" --steps 2 -o apple.png
+  WORKING_DIRECTORY ${place}/work OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE result)
+if(NOT result EQUAL 0 OR NOT EXISTS ${place}/work/apple.png)
+  message(FATAL_ERROR "exit ${result}\n${out}${err}")
+endif()
+string(FIND "${err}" "${place}/moved/share/veneer/models/emoji-v1" found)
+if(found EQUAL -1)
+  message(FATAL_ERROR "the installed copy did not use its own model:\n${err}")
+endif()
+foreach(file lib/libveneer.so include/veneer/veneer.h share/veneer/models/NOTICE.txt)
+  if(NOT EXISTS ${place}/moved/${file})
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${place})
