@@ -1,9 +1,10 @@
 # Warnings and sanitizers for our own targets; third-party headers are included as system headers.
 function(veneer_flags target)
   target_compile_options(${target} PRIVATE
-    # g++ 12 sees overlapping copies inside std::string's operator+ where there are none (GCC bug 105651).
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
     -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror
+    # g++ 12 sees overlapping copies inside std::string's operator+ (GCC bug 105651) and values of a std::variant that
+    # were never set (GCC bug 80635) where there are none.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<NOT:$<TARGET_EXISTS:OpenMP::OpenMP_CXX>>:-Wno-unknown-pragmas>)
   if(VENEER_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${VENEER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -14,7 +14,7 @@ namespace veneer::codec {
 struct Weight;
 
 struct Codec {
-  std::string_view name;  // lower-case, as options and reports spell it: "f16", "q4_0"
+  std::string_view name;  // as options and reports spell it: "f16", "q4_0", "q4_K"
   int64_t block_values;   // values that are stored together; a row need not be a whole number of blocks
   int64_t block_bytes;    // bytes of one block
 
@@ -31,7 +31,7 @@ struct Codec {
 
 // All formats that can be read, in the order of list.cpp.
 std::span<const Codec* const> codecs();
-// Null when there is no such format.
+// In any case, "q4_k" or "Q4_K"; null when there is no such format.
 const Codec* find_codec(std::string_view name);
 
 }  // namespace veneer::codec

@@ -12,6 +12,13 @@ HWY_BEFORE_NAMESPACE();
 namespace veneer::codec::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Processors before AVX2 have no conversion of their own, and Highway's loses infinities there: they take the loop.
+#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2
+constexpr bool kConvertsHalves = false;
+#else
+constexpr bool kConvertsHalves = true;
+#endif
+
 inline void F16ToF32(const std::byte* in, int64_t count, float* out) {
   const hn::ScalableTag<float> df;
   const hn::Rebind<hwy::float16_t, decltype(df)> dh;
@@ -19,7 +26,7 @@ inline void F16ToF32(const std::byte* in, int64_t count, float* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(df));
   const auto* source = reinterpret_cast<const uint16_t*>(in);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
+  for (; kConvertsHalves && i + lanes <= count; i += lanes)
     hn::StoreU(hn::PromoteTo(df, hn::BitCast(dh, hn::LoadU(du, source + i))), df, out + i);
   for (; i < count; ++i) {
     uint16_t bits;

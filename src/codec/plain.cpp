@@ -1,34 +1,19 @@
-// F32, F16 and BF16 as they are: one value a block, no side parts.
-#include <cstring>
-
-#include "codec/convert.h"
-#include "codec/weight.h"
+// F32, F16, BF16 and F64 as they are: one value a block. F64 is only read, narrowed to float32.
+#include "codec/blocks.h"
 
 namespace veneer::codec {
 namespace {
 
-Status check_plain(const Weight& weight) {
-  const int64_t expected = encoded_bytes(*weight.codec, weight.elements());
-  if (static_cast<int64_t>(weight.bytes.size()) == expected) return {};
-  return Error{ErrorCode::kBadFile,
-               concat("tensor ", weight.name, ": ", weight.codec->name, " ", weight.shape.to_string(), " takes ",
-                      expected, " bytes, found ", weight.bytes.size()),
-               weight.name};
+void copy_f32(const std::byte* in, int64_t count, float* out) {
+  std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
 }
 
-// The bytes from the first wanted row on, and how many values to read there.
-const std::byte* start_of(const Weight& weight, int64_t first) {
-  return weight.bytes.data() + first * weight.row_values() * weight.codec->block_bytes;
-}
-
-void decode_f32(const Weight& weight, int64_t first, int64_t count, float* out) {
-  std::memcpy(out, start_of(weight, first), static_cast<size_t>(count * weight.row_values()) * sizeof(float));
-}
-void decode_f16(const Weight& weight, int64_t first, int64_t count, float* out) {
-  f16_to_f32(start_of(weight, first), count * weight.row_values(), out);
-}
-void decode_bf16(const Weight& weight, int64_t first, int64_t count, float* out) {
-  bf16_to_f32(start_of(weight, first), count * weight.row_values(), out);
+void narrow_f64(const std::byte* in, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    double value;
+    std::memcpy(&value, in + 8 * i, sizeof value);
+    out[i] = static_cast<float>(value);
+  }
 }
 
 void encode_f32(std::span<const float> values, std::byte* out) { std::memcpy(out, values.data(), values.size_bytes()); }
@@ -41,8 +26,9 @@ void encode_bf16(std::span<const float> values, std::byte* out) {
 
 }  // namespace
 
-extern const Codec kF32{"f32", 1, 4, check_plain, decode_f32, encode_f32};
-extern const Codec kF16{"f16", 1, 2, check_plain, decode_f16, encode_f16};
-extern const Codec kBf16{"bf16", 1, 2, check_plain, decode_bf16, encode_bf16};
+extern const Codec kF32{"f32", 1, 4, check_blocks, decode_rows<copy_f32>, encode_f32};
+extern const Codec kF16{"f16", 1, 2, check_blocks, decode_rows<f16_to_f32>, encode_f16};
+extern const Codec kBf16{"bf16", 1, 2, check_blocks, decode_rows<bf16_to_f32>, encode_bf16};
+extern const Codec kF64{"f64", 1, 8, check_blocks, decode_rows<narrow_f64>, nullptr};
 
 }  // namespace veneer::codec

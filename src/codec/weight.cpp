@@ -9,6 +9,15 @@ std::vector<float> Weight::decode_all() const {
   return out;
 }
 
+uint64_t Weight::stored_bytes() const {
+  uint64_t total = bytes.size();
+  if (side)
+    for (const auto& [key, part] : side->tensors) total += part.stored_bytes();
+  return total;
+}
+
+bool Weight::shape_is_open() const { return side && side->setting("open_shape", 0) != 0; }
+
 const Weight* SideParts::find(std::string_view key) const {
   const auto found = tensors.find(key);
   return found == tensors.end() ? nullptr : &found->second;

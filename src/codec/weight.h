@@ -26,6 +26,9 @@ struct Weight {
   int64_t rows() const { return shape.rank() == 0 ? 1 : shape[0]; }
   int64_t row_values() const { return rows() == 0 ? 0 : shape.elements() / rows(); }
   int64_t elements() const { return shape.elements(); }
+  uint64_t stored_bytes() const;  // side parts included
+  // The file does not tell the layer's shape: `shape` is a guess, and the layer sets its own before `check` judges it.
+  bool shape_is_open() const;
 
   void decode_rows(int64_t first, int64_t count, float* out) const { codec->decode(*this, first, count, out); }
   std::vector<float> decode_all() const;

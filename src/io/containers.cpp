@@ -9,11 +9,12 @@
 
 namespace veneer::io {
 
-extern const Container kSafetensors;
+extern const Container kGguf, kTorchZip, kTorchLegacy, kSafetensors;
 
 namespace {
 
-constexpr const Container* kContainers[] = {&kSafetensors};
+// Safetensors last: it has no sign of its own at the beginning, only a length that makes sense.
+constexpr const Container* kContainers[] = {&kGguf, &kTorchZip, &kTorchLegacy, &kSafetensors};
 constexpr uint64_t kIndexLimit = 16 << 20;
 
 Result<WeightStore> open_file(const std::filesystem::path& path, MappedFile::Mode mode) {
@@ -67,6 +68,18 @@ Result<WeightStore> open_shards(const std::filesystem::path& path, MappedFile::M
 }
 
 }  // namespace
+
+Entry entry_of(std::string name, const EntryType& type, const Shape& shape, std::span<const std::byte> bytes,
+               std::shared_ptr<const void> owner) {
+  Entry entry;
+  entry.type_name = type.name;
+  entry.weight.name = std::move(name);
+  entry.weight.codec = codec::find_codec(type.codec);
+  entry.weight.shape = shape;
+  entry.weight.bytes = bytes;
+  entry.weight.owner = std::move(owner);
+  return entry;
+}
 
 std::span<const Container* const> containers() { return kContainers; }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "io/assemble.h"
 #include "io/container.h"
 #include "io/single_file.h"
 
@@ -28,6 +29,7 @@ constexpr ComponentFolder kComponents[] = {
 
 constexpr const char* kTokenizers[] = {"tokenizer", "tokenizer_2", "tokenizer_3"};
 constexpr std::string_view kStems[] = {"diffusion_pytorch_model", "model"};
+constexpr std::string_view kPickleStems[] = {"diffusion_pytorch_model", "pytorch_model"};
 constexpr std::string_view kPickleEnds[] = {".bin", ".ckpt", ".pt", ".pth"};
 constexpr uint64_t kConfigLimit = 4 << 20;
 
@@ -56,6 +58,14 @@ Result<Json> read_json_if_there(const fs::path& path) {
   return parse_json(text, path.string());
 }
 
+// How the weights of a component are quantized, or null.
+Result<Json> quantization_config(const fs::path& folder, const Json& config) {
+  if (config.is_object())
+    if (const auto found = config.find("quantization_config"); found != config.end() && !found->is_null())
+      return *found;
+  return read_json_if_there(folder / "quantization_config.json");
+}
+
 // "model.fp16.safetensors", "model.fp16.safetensors.index.json", "model.safetensors.index.fp16.json"; no shard by
 // itself.
 bool is_variant(const std::string& name) {
@@ -81,6 +91,7 @@ bool is_left_out(const Json& index, const char* name) {
 // Adds the sorted tensors of one component; a part that is there already keeps its place.
 void add_component(Component component, const fs::path& folder, Part part, ModelFiles& files) {
   ModelFiles sorted = sort_into_parts(component.weights, folder.string(), part);
+  files.warnings.insert(files.warnings.end(), component.warnings.begin(), component.warnings.end());
   if (sorted.parts.empty()) sorted.parts[part].source = folder.string();
   files.ignored_tensors += sorted.ignored_tensors;
   files.unused_tensors.insert(files.unused_tensors.end(), sorted.unused_tensors.begin(), sorted.unused_tensors.end());
@@ -110,10 +121,13 @@ Result<fs::path> find_component_weights(const fs::path& folder) {
                  concat(folder.string(), ": holds several variants of its weights (", join(variants, ", "),
                         "), expected a plain one or one variant only; name the wanted file with its own option"),
                  folder.string()};
+  for (const std::string_view stem : kPickleStems)
+    for (const std::string_view end : {".bin", ".bin.index.json"})
+      if (const fs::path pickle = folder / concat(stem, end); is_there(pickle)) return pickle;
   if (const auto pickle = std::find_if(names.begin(), names.end(), is_pickle_name); pickle != names.end())
     return Error{ErrorCode::kUnsupported,
-                 concat(folder.string(), ": holds its weights as ", *pickle,
-                        " only, a pickle, which is not supported; convert it to safetensors"),
+                 concat(folder.string(), ": holds its weights as ", *pickle, " only, expected ", kPickleStems[0],
+                        ".bin or ", kPickleStems[1], ".bin; name the file with its own option"),
                  folder.string()};
   return fs::path();
 }
@@ -130,7 +144,10 @@ Result<Component> open_component_folder(const fs::path& folder, MappedFile::Mode
                  folder.string()};
   if (file.empty()) return component;
   VENEER_TRY(weights, open_weights(file, mode));
-  component.weights = std::move(weights);
+  VENEER_TRY(quantization, quantization_config(folder, component.config));
+  VENEER_TRY(assembled, assemble_quantized(weights, quantization, folder.string()));
+  component.weights = std::move(assembled.weights);
+  component.warnings = std::move(assembled.warnings);
   return component;
 }
 

@@ -17,15 +17,18 @@ bool is_diffusers_folder(const std::filesystem::path& folder);
 Result<ModelFiles> open_diffusers_folder(const std::filesystem::path& folder, MappedFile::Mode mode);
 
 struct Component {
-  WeightStore weights;  // empty when the folder has a configuration only
-  Json config;          // config.json, or null
+  WeightStore weights;                     // empty when the folder has a configuration only
+  Json config;                             // config.json, or null
+  std::vector<std::string> warnings = {};  // of assemble_quantized
 };
-// Errors: bad_file for several variants of the weights without a plain one; unsupported when only pickle files are
-// there; not_found for a folder with neither weights nor configuration; those of parse_json and open_weights.
+// The weights are assembled by the configuration's "quantization_config", or by quantization_config.json beside it.
+// Errors: those of assemble_quantized; bad_file for several variants of the weights without a plain one; unsupported
+// when there are only pickle files of other names; not_found for a folder with neither weights nor configuration; those
+// of parse_json and open_weights.
 Result<Component> open_component_folder(const std::filesystem::path& folder, MappedFile::Mode mode);
 
-// The weights of a component: the plain file, else its shard index, else the only variant (".fp16", ...); empty when
-// there is none. Errors: bad_file and unsupported as above.
+// The weights of a component: the plain file, else its shard index, else the only variant (".fp16", ...), else a pickle
+// (".bin"); empty when there is none. Errors: bad_file and unsupported as above.
 Result<std::filesystem::path> find_component_weights(const std::filesystem::path& folder);
 
 // Puts `folder` into `files` as the tokenizer that its files are of; false when they are of none.

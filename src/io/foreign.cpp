@@ -19,14 +19,6 @@ bool is_web_page(std::string_view head) {
   return start.starts_with("<!doctype html") || start.starts_with("<html") || start.starts_with("<?xml");
 }
 
-bool is_gguf(std::string_view head) { return head.starts_with("GGUF"); }
-bool is_zip(std::string_view head) { return head.starts_with("PK\x03\x04"); }
-// The opcode PROTO with protocol 2 to 5. A header's length of these two low bytes has zeros where a pickle goes on.
-bool is_pickle(std::string_view head) {
-  return head.size() >= 8 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
-         head.substr(5, 3) != std::string_view("\0\0\0", 3);
-}
-
 // Eight bytes of text, read as a header's length, are beyond any file.
 bool is_text(std::string_view head) {
   return head.size() >= 8 && std::all_of(head.begin(), head.begin() + 8, [](char c) {
@@ -36,34 +28,25 @@ bool is_text(std::string_view head) {
 
 struct Foreign {
   bool (*recognise)(std::string_view head);
-  ErrorCode code;
   std::string_view sentence;
 };
 
 constexpr Foreign kForeign[] = {
-    {is_lfs_pointer, ErrorCode::kBadFile,
-     "is a Git LFS pointer, not the file it stands for; fetch the file itself (git lfs pull)"},
-    {is_web_page, ErrorCode::kBadFile,
-     "is a web page, not a model; the download failed or needs a login, download it again"},
-    {is_gguf, ErrorCode::kUnsupported, "is a GGUF file, a format that is not supported; convert it to safetensors"},
-    {is_zip, ErrorCode::kUnsupported,
-     "is a PyTorch or other zip archive, a format that is not supported; convert it to safetensors"},
-    {is_pickle, ErrorCode::kUnsupported,
-     "is a Python pickle, a format that is not supported; convert it to safetensors"},
+    {is_lfs_pointer, "is a Git LFS pointer, not the file it stands for; fetch the file itself (git lfs pull)"},
+    {is_web_page, "is a web page, not a model; the download failed or needs a login, download it again"},
 };
 
 }  // namespace
 
 std::optional<Error> recognise_foreign(std::span<const std::byte> file, std::string_view name) {
-  const auto error = [&](ErrorCode code, std::string_view sentence) {
-    return Error{code, concat(name, ": ", sentence), std::string(name)};
+  const auto error = [&](std::string_view sentence) {
+    return Error{ErrorCode::kBadFile, concat(name, ": ", sentence), std::string(name)};
   };
-  if (file.empty()) return error(ErrorCode::kBadFile, "is empty (0 bytes); download it again");
+  if (file.empty()) return error("is empty (0 bytes); download it again");
   const std::string_view head(reinterpret_cast<const char*>(file.data()), std::min<size_t>(file.size(), 1024));
   for (const Foreign& foreign : kForeign)
-    if (foreign.recognise(head)) return error(foreign.code, foreign.sentence);
-  if (is_text(head))
-    return error(ErrorCode::kBadFile, concat("is a text, not a model; it begins with \"", printable(head, 60), "\""));
+    if (foreign.recognise(head)) return error(foreign.sentence);
+  if (is_text(head)) return error(concat("is a text, not a model; it begins with \"", printable(head, 60), "\""));
   return std::nullopt;
 }
 

@@ -11,8 +11,8 @@
 
 namespace veneer::io {
 
-// Why this content cannot be read: unsupported for GGUF, zip and pickle files; bad_file for empty files, Git LFS
-// pointers, web pages and other text. Empty for anything else. `name` stands first in the message.
+// Why this content cannot be read (bad_file): empty files, Git LFS pointers, web pages and other text. No value for
+// anything else. `name` stands first in the message.
 std::optional<Error> recognise_foreign(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace veneer::io

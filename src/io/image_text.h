@@ -1,5 +1,5 @@
-// Text encodings that picture formats use: UTF-8 checked and cleaned, Latin-1, UTF-16. Knows no format.
-// Private to the picture files of this folder.
+// Text encodings that foreign files use: UTF-8 checked and cleaned, Latin-1, UTF-16. Knows no format.
+// Private to the readers and writers of this folder.
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "io/assemble.h"
 #include "io/container.h"
 #include "io/diffusers_folder.h"
 #include "io/printable.h"
@@ -44,7 +45,8 @@ Result<Component> open_component(const fs::path& path, MappedFile::Mode mode, st
   if (wanted == Part::kTinyVae) return open_tiny_vae(path, mode);
   if (is_folder(path)) return open_component_folder(path, mode);
   VENEER_TRY(weights, open_weights(path, mode));
-  return Component{std::move(weights), Json()};
+  VENEER_TRY(assembled, assemble_quantized(weights, Json(), path.string()));
+  return Component{std::move(assembled.weights), Json(), std::move(assembled.warnings)};
 }
 
 // Everything that one path holds; bare names are taken for `wanted`.
@@ -52,6 +54,7 @@ Result<ModelFiles> open_path(const fs::path& path, MappedFile::Mode mode, std::o
   if (is_folder(path) && is_diffusers_folder(path)) return open_diffusers_folder(path, mode);
   VENEER_TRY(component, open_component(path, mode, wanted));
   ModelFiles files = sort_into_parts(component.weights, path.string(), wanted);
+  files.warnings.insert(files.warnings.end(), component.warnings.begin(), component.warnings.end());
   if (files.parts.size() == 1) files.parts.begin()->second.config = std::move(component.config);
   return files;
 }

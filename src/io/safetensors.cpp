@@ -19,13 +19,7 @@ Result<WeightStore> open(std::shared_ptr<const MappedFile> file) {
   WeightStore::Entries entries;
   for (SafetensorsTensor& tensor : header.tensors) {
     const auto bytes = data.subspan(static_cast<size_t>(tensor.begin), static_cast<size_t>(tensor.end - tensor.begin));
-    Entry entry;
-    entry.type_name = tensor.type->name;
-    entry.weight.name = tensor.name;
-    entry.weight.codec = codec::find_codec(tensor.type->codec);
-    entry.weight.shape = tensor.shape;
-    entry.weight.bytes = bytes;
-    entry.weight.owner = file;
+    Entry entry = entry_of(tensor.name, {tensor.type->name, tensor.type->codec}, tensor.shape, bytes, file);
     entries.emplace(std::move(tensor.name), std::move(entry));
   }
   return WeightStore(std::move(entries), std::move(header.metadata), {std::move(file)});

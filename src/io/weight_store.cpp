@@ -9,6 +9,24 @@
 
 namespace veneer::io {
 
+namespace {
+
+// A text with its length, so that no two weights give the same bytes.
+void add_text(Sha256& hash, const std::string& text) { hash.add(concat(text.size(), ":", text)); }
+
+void add_content(Sha256& hash, const codec::Weight& weight) {
+  add_text(hash, weight.shape.to_string());
+  hash.add(weight.bytes);
+  if (!weight.side) return;
+  for (const auto& [key, value] : weight.side->settings) add_text(hash, concat(key, "=", value));
+  for (const auto& [key, part] : weight.side->tensors) {
+    add_text(hash, key);
+    add_content(hash, part);
+  }
+}
+
+}  // namespace
+
 WeightStore::WeightStore(Entries entries, Metadata metadata, std::vector<std::shared_ptr<const MappedFile>> files)
     : entries_(std::move(entries)), metadata_(std::move(metadata)), files_(std::move(files)) {}
 
@@ -37,7 +55,7 @@ Result<codec::Weight> WeightStore::weight(std::string_view name) const {
                         " cannot be used as a weight, expected one of ", join(readable, ", ")),
                  std::string(name)};
   }
-  VENEER_TRY_STATUS(entry->weight.codec->check(entry->weight));
+  if (!entry->weight.shape_is_open()) VENEER_TRY_STATUS(entry->weight.codec->check(entry->weight));
   return entry->weight;
 }
 
@@ -72,16 +90,16 @@ int64_t WeightStore::parameters() const {
 
 uint64_t WeightStore::bytes() const {
   uint64_t total = 0;
-  for (const auto& [name, entry] : entries_) total += entry.weight.bytes.size();
+  for (const auto& [name, entry] : entries_) total += entry.weight.stored_bytes();
   return total;
 }
 
 std::string WeightStore::content_hash() const {
   Sha256 hash;
   for (const auto& [name, entry] : entries_) {
-    for (const std::string& text : {name, entry.type_name, entry.weight.shape.to_string()})
-      hash.add(concat(text.size(), ":", text));  // with its length, so that no two stores give the same text
-    hash.add(entry.weight.bytes);
+    add_text(hash, name);
+    add_text(hash, entry.type_name);
+    add_content(hash, entry.weight);
   }
   return hash.hex();
 }

@@ -39,7 +39,7 @@ class WeightStore {
   const std::vector<std::shared_ptr<const MappedFile>>& files() const { return files_; }
 
   // The named tensor as a weight. Errors: bad_file when it is missing (naming the nearest names and the file),
-  // unsupported when its type is no weight.
+  // unsupported when its type is no weight. A weight whose shape is open is not checked yet.
   Result<codec::Weight> weight(std::string_view name) const;
 
   // The entries whose name starts with `prefix`, without it.
@@ -51,9 +51,9 @@ class WeightStore {
   WeightStore layered(const WeightStore& upper) const;
 
   int64_t parameters() const;  // values of all entries
-  uint64_t bytes() const;      // as stored
-  // SHA-256 over the names, types, shapes and bytes of all entries, in the order of names. Reads everything: ask
-  // still_whole first.
+  uint64_t bytes() const;      // as stored, side parts included
+  // SHA-256 over the names, types, shapes, bytes and side parts of all entries, in the order of names. Reads
+  // everything: ask still_whole first.
   std::string content_hash() const;
   std::string source() const;  // the file, or the first of several, for messages
   Status still_whole() const;  // of every file; core/files.h

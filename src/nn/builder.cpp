@@ -44,7 +44,9 @@ Layer LayerBuilder::take(LayerKind kind, const std::string& name, const std::str
   }
   used_.insert(tensor);
   layer.weight = *std::move(weight);
-  layer.weight.shape = with_rank(layer.weight.shape, expected.rank());
+  const bool known = std::find(expected.begin(), expected.end(), kAny) == expected.end();
+  layer.weight.shape =
+      layer.weight.shape_is_open() && known ? expected : with_rank(layer.weight.shape, expected.rank());
   if (!fits(layer.weight.shape, expected)) {
     fail({ErrorCode::kMismatch,
           concat(store_.source(), ": tensor ", layer.weight.name, ": expected shape ", expected_text(expected),

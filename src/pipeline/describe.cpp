@@ -17,7 +17,7 @@ struct Count {
   void add(const io::Entry& entry) {
     ++tensors;
     parameters += entry.weight.elements();
-    bytes += entry.weight.bytes.size();
+    bytes += entry.weight.stored_bytes();
   }
   Json json() const { return {{"tensors", tensors}, {"parameters", parameters}, {"bytes", bytes}}; }
 };

@@ -1,6 +1,9 @@
 // Opening of files by content: what is no model is named as what it is, and shards are one store.
 #include "io/container.h"
 
+#include <algorithm>
+
+#include "byte_builders.h"
 #include "io/foreign.h"
 #include "io/shard_index.h"
 #include "test_files.h"
@@ -31,7 +34,9 @@ TEST(Containers, RefusesDamagedFilesByName) {
       {"header length 0", std::string(8, '\0') + bytes.substr(8), "the header's length is 0"},
       {"header larger than the file", std::string("\xE8\x03\0\0\0\0\0\0", 8) + bytes.substr(8),
        "the header takes 1000 bytes, found "},
-      {"2 bytes", "ab", "the content (2 bytes) is of no known format, expected safetensors"},
+      {"2 bytes", "ab",
+       "the content (2 bytes) is of no known format, expected GGUF or "
+       "PyTorch zip or PyTorch pickle or safetensors"},
       {"empty", "", "is empty (0 bytes)"},
       {"pointer file",
        "version https://git-lfs.github.com/spec/v1\noid sha256:"
@@ -58,19 +63,28 @@ TEST(Containers, RefusesDamagedFilesByName) {
   }
 }
 
-TEST(Containers, KnowsFormatsThatItDoesNotRead) {
+// The content decides, whatever the file is called.
+TEST(Containers, RecogniseEachLayoutByItsContent) {
   const ScratchFolder scratch;
-  const std::pair<std::string, const char*> cases[] = {
-      {std::string("GGUF\3\0\0\0\1\0\0\0", 12),
-       "is a GGUF file, a format that is not supported; convert it to safetensors"},
-      {std::string("PK\3\4\0\0\0\0\0\0", 10), "is a PyTorch or other zip archive"},
-      {std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20"), "is a Python pickle"},
-      {std::string("\x80\x02}q\x01X\x01zip", 10), "is a Python pickle"},
+  const std::string numbers = floats({1, 2, 3, 4, 5, 6});
+  const std::string object = p_dict({{"a", p_tensor({{2, 3}, {3, 1}})}});
+  const std::string legacy = p_dict({{"a", p_tensor({.sizes = {2, 3}, .strides = {3, 1}, .legacy = true})}});
+  const std::pair<std::string_view, std::string> files[] = {
+      {"GGUF", gguf_file({}, {{"a", {3, 2}}}, numbers)},
+      {"PyTorch zip", torch_zip(object, {{"0", numbers}})},
+      {"PyTorch pickle", torch_legacy(legacy, {{"0", numbers}})},
+      {"safetensors", raw_safetensors(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", numbers)},
   };
-  for (const auto& [content, sentence] : cases) {
-    const Error error = open_error(scratch.write("model.ckpt", content));
-    EXPECT_EQ(error.code, ErrorCode::kUnsupported);
-    EXPECT_TRUE(contains(error.message, sentence)) << error.message;
+  ASSERT_EQ(containers().size(), std::size(files));
+  for (const auto& [name, content] : files) {
+    const auto first = std::ranges::find_if(
+        containers(), [&](const Container* container) { return container->sniff(bytes_of(content)); });
+    ASSERT_NE(first, containers().end()) << name;
+    EXPECT_EQ((*first)->name, name);
+    const auto store = open_weights(scratch.write("model.any", content));
+    ASSERT_TRUE(store) << store.error().message;
+    EXPECT_EQ(store->find("a")->weight.shape, Shape({2, 3})) << name;
+    EXPECT_EQ(store->weight("a")->decode_all(), std::vector<float>({1, 2, 3, 4, 5, 6})) << name;
   }
 }
 
@@ -80,7 +94,7 @@ TEST(Containers, TakesNoHeaderForAForeignFile) {
     std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
     header.resize(length, ' ');
     const std::string file = raw_safetensors(header, "x");
-    EXPECT_FALSE(recognise_foreign(std::as_bytes(std::span(file.data(), file.size())), "f")) << length;
+    EXPECT_FALSE(recognise_foreign(bytes_of(file), "f")) << length;
     const ScratchFolder scratch;
     EXPECT_TRUE(open_weights(scratch.write("x.bin", file))) << length;
   }

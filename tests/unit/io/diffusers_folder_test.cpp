@@ -1,6 +1,7 @@
 // Models as folders: which components and which of several weight files are read; tiny autoencoders in all their forms.
 #include "io/diffusers_folder.h"
 
+#include "byte_builders.h"
 #include "test_models.h"
 
 namespace veneer::io {
@@ -53,11 +54,20 @@ TEST_F(Folders, AShardedVariantIsOneVariant) {
   EXPECT_EQ(chosen(), 5.0f);
 }
 
-TEST_F(Folders, PicklesAloneAreNamed) {
-  scratch_.write("unet/diffusion_pytorch_model.bin", "x");
+TEST_F(Folders, PicklesServeWhereThereIsNothingElse) {
+  scratch_.write("unet/other.ckpt", "x");
   const Error error = error_of({.model = scratch_.path()});
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
-  EXPECT_TRUE(contains(error.message, "unet: holds its weights as diffusion_pytorch_model.bin only")) << error.message;
+  EXPECT_TRUE(
+      contains(error.message, "unet: holds its weights as other.ckpt only, expected diffusion_pytorch_model.bin"))
+      << error.message;
+  const std::string object =
+      p_dict({{"conv_in.weight", p_tensor({.sizes = {1}, .strides = {1}, .storage_values = 1})}});
+  scratch_.write("unet/shard.bin", torch_zip(object, {{"0", floats({3})}}));
+  scratch_.write("unet/pytorch_model.bin.index.json", R"({"weight_map":{"conv_in.weight":"shard.bin"}})");
+  EXPECT_EQ(chosen(), 3.0f);
+  scratch_.write("unet/diffusion_pytorch_model.bin", torch_zip(object, {{"0", floats({2})}}));
+  EXPECT_EQ(chosen(), 2.0f);
   put("diffusion_pytorch_model.safetensors", 1);
   EXPECT_EQ(chosen(), 1.0f);
 }

@@ -1,6 +1,7 @@
 // The safetensors reader against every rule of the format, and the writer against the reader.
 #include <random>
 
+#include "byte_builders.h"
 #include "core/json.h"
 #include "io/container.h"
 #include "io/safetensors_header.h"
@@ -8,10 +9,6 @@
 
 namespace veneer::io {
 namespace {
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 Result<SafetensorsHeader> parse(std::string_view file) { return parse_safetensors(bytes_of(file), "x.safetensors"); }
 

@@ -1,0 +1,60 @@
+// The rotation's laws and its group rule.
+#include "codec/hadamard.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace veneer::codec {
+namespace {
+
+TEST(Hadamard, GroupIsAPowerOfTwoThatDividesTheChannels) {
+  EXPECT_EQ(hadamard_group(320, 256), 64);
+  EXPECT_EQ(hadamard_group(48, 256), 16);
+  EXPECT_EQ(hadamard_group(1000, 256), 8);
+  EXPECT_EQ(hadamard_group(257, 256), 1);
+  EXPECT_EQ(hadamard_group(320, 32), 32);
+  EXPECT_EQ(hadamard_group(6, 256), 1);  // 2 would divide, and is below 4
+  EXPECT_EQ(hadamard_group(1, 256), 1);
+}
+
+TEST(Hadamard, SmallestMatrices) {
+  std::vector<float> four = {1, 0, 0, 0};
+  hadamard_rotate(four.data(), 4, 4);
+  EXPECT_EQ(four, std::vector<float>({0.5f, 0.5f, 0.5f, -0.5f}));
+  std::vector<float> last = {0, 0, 0, 1};
+  hadamard_rotate(last.data(), 4, 4);
+  EXPECT_EQ(last, std::vector<float>({-0.5f, 0.5f, 0.5f, 0.5f}));
+  std::vector<float> eight(8, 0.0f);
+  eight[7] = 1;
+  hadamard_rotate(eight.data(), 8, 8);
+  const float e = 1.0f / std::sqrt(8.0f);
+  EXPECT_EQ(eight, std::vector<float>({e, -e, -e, e, -e, e, e, -e}));
+}
+
+// Tolerance: 2 * log2(group) roundings of values up to a few units.
+TEST(Hadamard, IsItsOwnInverseAndKeepsLengths) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (int64_t group = 4; group <= 1024; group *= 2) {
+    std::vector<float> values(static_cast<size_t>(3 * group));
+    for (float& value : values) value = normal(random);
+    std::vector<float> turned = values;
+    hadamard_rotate(turned.data(), 3 * group, group);
+    double before = 0, after = 0, changed = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      before += double{values[i]} * values[i];
+      after += double{turned[i]} * turned[i];
+      changed += std::abs(values[i] - turned[i]);
+    }
+    EXPECT_NEAR(after / before, 1.0, 1e-5) << group;
+    EXPECT_GT(changed / static_cast<double>(values.size()), 0.1) << group;
+    hadamard_rotate(turned.data(), 3 * group, group);
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(turned[i], values[i], 1e-5) << group << " " << i;
+  }
+}
+
+}  // namespace
+}  // namespace veneer::codec

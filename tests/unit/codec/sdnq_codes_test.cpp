@@ -1,0 +1,153 @@
+// SDNQ's types by name, the packing of codes, and the vector loops against plain ones.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <set>
+
+#include "codec/sdnq_packing.h"
+#include "codec/sdnq_runs.h"
+#include "codec/sdnq_types.h"
+
+namespace veneer::codec {
+namespace {
+
+using Kind = SdnqType::Kind;
+
+TEST(SdnqTypes, AreKnownByName) {
+  EXPECT_EQ(parse_sdnq_type("int8"), (SdnqType{Kind::kInteger, false, 8, 0, 0}));
+  EXPECT_EQ(parse_sdnq_type("uint1"), (SdnqType{Kind::kInteger, true, 1, 0, 0}));
+  EXPECT_EQ(parse_sdnq_type("float6_e3m2fn"), (SdnqType{Kind::kMinifloat, false, 6, 3, 2}));
+  EXPECT_EQ(parse_sdnq_type("float4_e2m2fnu"), (SdnqType{Kind::kMinifloat, true, 4, 2, 2}));
+  EXPECT_EQ(parse_sdnq_type("fp13"), parse_sdnq_type("float13_e5m7fn"));
+  EXPECT_EQ(parse_sdnq_type("fp4"), parse_sdnq_type("float4_e2m1fn"));
+  EXPECT_EQ(parse_sdnq_type("ufp8"), parse_sdnq_type("float8_e4m4fnu"));
+  EXPECT_EQ(parse_sdnq_type("fp8"), parse_sdnq_type("float8_e4m3fn"));
+  // The processors' type and the library's own of the same bits differ in their largest codes.
+  EXPECT_EQ(parse_sdnq_type("float8_e4m3fn")->kind, Kind::kE4M3);
+  EXPECT_EQ(parse_sdnq_type("float8_e4m3fn_sdnq")->kind, Kind::kMinifloat);
+  for (const char* wrong : {"int1", "int17", "uint0", "int", "int8x", "float6_e3m3fn", "float9_e6m2fn", "float4_e2m1",
+                            "fp17", "fp1", "", "int-4", "float8_e0m7fn"})
+    EXPECT_FALSE(parse_sdnq_type(wrong)) << wrong;
+}
+
+TEST(SdnqTypes, SurviveBeingASetting) {
+  for (const char* name : {"int8", "uint4", "float8_e5m2", "float15_e5m9fn", "float1_e1m0fnu", "float32", "bfloat16"})
+    EXPECT_EQ(sdnq_type_from(to_setting(*parse_sdnq_type(name))), *parse_sdnq_type(name)) << name;
+}
+
+TEST(SdnqTypes, SizesAreOfWholeGroups) {
+  const SdnqType uint3 = *parse_sdnq_type("uint3"), uint1 = *parse_sdnq_type("uint1");
+  EXPECT_EQ(sdnq_bytes(uint3, 1, 16), 6);
+  EXPECT_EQ(sdnq_bytes(uint3, 1, 12), std::nullopt);
+  EXPECT_EQ(sdnq_bytes(uint3, 2, 16), std::nullopt);
+  EXPECT_EQ(sdnq_bytes(uint1, 8, 16), 16);
+  EXPECT_EQ(sdnq_bytes(uint1, 1, 16), 2);
+  EXPECT_EQ(sdnq_bytes(*parse_sdnq_type("int9"), 2, 32), 36);
+  EXPECT_EQ(sdnq_bytes(*parse_sdnq_type("int16"), 2, 5), 10);
+}
+
+TEST(SdnqTypes, SignedCodesHaveAnOffsetUnlessTheyAreWhole) {
+  const std::byte bytes[] = {std::byte{0x80}, std::byte{0xFF}};
+  float value[4];
+  sdnq_numbers({*parse_sdnq_type("int4"), bytes, 1}, 0, 4, value);
+  EXPECT_EQ(std::vector<float>(value, value + 4), std::vector<float>({-8, 0, 7, 7}));
+  sdnq_numbers({*parse_sdnq_type("int8"), bytes, 1}, 0, 2, value);
+  EXPECT_EQ(value[0], -128.0f);
+  EXPECT_EQ(value[1], -1.0f);
+  sdnq_numbers({*parse_sdnq_type("int16"), bytes, 2}, 0, 1, value);
+  EXPECT_EQ(value[0], -128.0f);
+  sdnq_numbers({*parse_sdnq_type("uint16"), bytes, 2}, 0, 1, value);
+  EXPECT_EQ(value[0], 65408.0f);
+}
+
+// A packing is a rearrangement of bits: each bit of the words is one bit of one code, and no two are the same.
+TEST(SdnqPacking, EveryBitIsOneBitOfOneCode) {
+  for (int bits = 1; bits <= 15; ++bits) {
+    if (bits == 8) continue;
+    const SdnqPacking packing = sdnq_packing(bits);
+    const int word_bytes = bits > 8 ? 2 : 1;
+    std::set<std::pair<int64_t, uint16_t>> seen;
+    for (int64_t bit = 0; bit < packing.words * word_bytes * 8; ++bit) {
+      std::vector<std::byte> words(static_cast<size_t>(packing.words * word_bytes));
+      words[static_cast<size_t>(bit / 8)] = std::byte{1} << (bit % 8);
+      std::vector<uint16_t> codes(static_cast<size_t>(packing.codes));
+      sdnq_unpack({words.data(), word_bytes, bits}, 0, packing.codes, codes.data());
+      int set = 0;
+      for (int64_t i = 0; i < packing.codes; ++i) {
+        const uint16_t code = codes[static_cast<size_t>(i)];
+        set += std::popcount(code);
+        EXPECT_LT(code, 1 << bits);
+        EXPECT_TRUE(code == 0 || seen.emplace(i, code).second) << bits << " " << bit;
+      }
+      EXPECT_EQ(set, 1) << bits << " " << bit;
+    }
+    EXPECT_EQ(seen.size(), static_cast<size_t>(packing.codes * bits)) << bits;
+  }
+}
+
+TEST(SdnqPacking, AnyRangeEqualsThatOfTheWhole) {
+  std::mt19937 random(2);
+  for (const int bits : {1, 3, 5, 11, 15}) {
+    const SdnqPacking packing = sdnq_packing(bits);
+    const int word_bytes = bits > 8 ? 2 : 1;
+    std::vector<std::byte> words(static_cast<size_t>(5 * packing.words * word_bytes));
+    for (std::byte& word : words) word = static_cast<std::byte>(random());
+    std::vector<uint16_t> all(static_cast<size_t>(5 * packing.codes));
+    sdnq_unpack({words.data(), word_bytes, bits}, 0, 5 * packing.codes, all.data());
+    for (size_t first = 0; first < all.size(); first += 3) {
+      std::vector<uint16_t> some(std::min<size_t>(7, all.size() - first));
+      sdnq_unpack({words.data(), word_bytes, bits}, static_cast<int64_t>(first), static_cast<int64_t>(some.size()),
+                  some.data());
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + static_cast<std::ptrdiff_t>(first))) << bits;
+    }
+  }
+}
+
+// To the bit, at every length around the vectors' own.
+TEST(SdnqRuns, VectorsEqualPlainLoops) {
+  std::mt19937 random(3);
+  std::vector<std::byte> bytes(128);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  const float scale = 0.0123f, zero = -0.377f;
+  for (int64_t count = 0; count <= 128; count += 2) {
+    std::vector<float> out(static_cast<size_t>(count) + 1, 99.0f), plain = out;
+    for (int64_t i = 0; i < count; ++i) {
+      const int nibble = (static_cast<int>(bytes[static_cast<size_t>(i / 2)]) >> (i % 2 * 4)) & 15;
+      const float product = (static_cast<float>(nibble) - 8.0f) * scale;
+      plain[static_cast<size_t>(i)] = product + zero;
+    }
+    scale_nibbles(bytes.data(), count, {8.0f, scale, zero}, out.data());
+    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
+    for (int64_t i = 0; i < count; ++i) {
+      const float product = static_cast<float>(static_cast<int8_t>(bytes[static_cast<size_t>(i)])) * scale;
+      plain[static_cast<size_t>(i)] = product + zero;
+    }
+    scale_int8(bytes.data(), count, {0.0f, scale, zero}, out.data());
+    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
+  }
+}
+
+TEST(SdnqRuns, LowRankProductEqualsAPlainLoop) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const int64_t count : {1, 7, 16, 31, 64, 100}) {
+    constexpr int64_t kRank = 5;
+    std::vector<float> left(kRank), right(static_cast<size_t>(kRank * count)),
+        out(static_cast<size_t>(count) + 1, 0.5f);
+    for (float& value : left) value = normal(random);
+    for (float& value : right) value = normal(random);
+    std::vector<float> plain = out;
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t k = 0; k < kRank; ++k) {
+        const float product = left[static_cast<size_t>(k)] * right[static_cast<size_t>(k * count + i)];
+        plain[static_cast<size_t>(i)] += product;
+      }
+    add_low_rank(left.data(), right.data(), kRank, count, out.data());
+    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
+  }
+}
+
+}  // namespace
+}  // namespace veneer::codec
