@@ -12,6 +12,7 @@
 #include "core/format.h"
 #include "interrupt.h"
 #include "results.h"
+#include "spinning.h"
 
 namespace veneer::cli {
 namespace {
@@ -68,6 +69,7 @@ int run(std::span<const std::string> args) {
 }  // namespace veneer::cli
 
 int main(int argc, char** argv) {
+  veneer::cli::limit_spinning(argv);
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return veneer::cli::run(args);
 }
