@@ -12,9 +12,9 @@ help: ## Print this list
 setup: ## Install what a build needs (Debian packages, one data file); does nothing when all is there
 	@scripts/setup.sh
 
-build: setup ## Build the program: build/release/veneer
+build: setup ## Build the program and the library: build/release/veneer
 	@cmake --preset release --log-level=WARNING
-	@cmake --build --preset release
+	@cmake --build --preset release --target veneer veneer_shared
 
 demo: build ## Build the program and draw apple.png with the model that ships with it
 	build/release/veneer image -p "red apple" -o apple.png

@@ -82,7 +82,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, SdnqPackingCase, testing::ValuesIn(side_cases("s
 
 TEST(SdnqCodeTables, EveryCodeOfEveryFloatType) {
   const io::WeightStore store = quant_store("sdnq_tensors.safetensors");
-  for (const Json& tensor : side_case("sdnq.code_table")["tensors"]) {
+  const Json entry = side_case("sdnq.code_table");
+  for (const Json& tensor : entry["tensors"]) {
     const std::string name = tensor.get<std::string>();
     const auto type = codec::parse_sdnq_type(name.substr(name.rfind('.') + 1));
     ASSERT_TRUE(type) << name;
