@@ -19,7 +19,7 @@ def medians(path):
         report = json.load(text)
     out = {}
     for case in report.get("cases", []):
-        for key in ("text", "step", "decode", "total", "peak_bytes"):
+        for key in ("load", "text", "step", "decode", "total", "peak_bytes"):
             out[f"{case['name']} {key}"] = case[key]
     samples = {}
     for run in report.get("benchmarks", []):

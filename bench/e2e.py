@@ -71,9 +71,9 @@ def main():
     with open(arguments.out, "w", encoding="utf-8") as out:
         json.dump(report, out, indent=1)
     print(f"{report['processor']}, {report['cores']} cores, median of {arguments.runs}")
-    print(f"{'case':32} {'text s':>8} {'step s':>8} {'decode s':>9} {'total s':>8} {'peak MB':>8}")
+    print(f"{'case':32} {'load s':>8} {'text s':>8} {'step s':>8} {'decode s':>9} {'total s':>8} {'peak MB':>8}")
     for case in cases:
-        print(f"{case['name']:32} {case['text']:8.3f} {case['step']:8.3f} {case['decode']:9.3f} {case['total']:8.3f} {case['peak_bytes'] / 1e6:8.0f}")
+        print(f"{case['name']:32} {case['load']:8.3f} {case['text']:8.3f} {case['step']:8.3f} {case['decode']:9.3f} {case['total']:8.3f} {case['peak_bytes'] / 1e6:8.0f}")
 
 
 if __name__ == "__main__":

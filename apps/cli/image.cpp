@@ -1,4 +1,6 @@
 // veneer image: draws pictures. Options in, a session, one run, files and a result out; no picture arithmetic here.
+#include <chrono>
+
 #include "commands.h"
 #include "core/threads.h"
 #include "device/devices.h"
@@ -37,11 +39,13 @@ pipeline::Callbacks callbacks(Progress& progress, PictureWriter& writer) {
   return calls;
 }
 
-Json result_json(const PictureWriter& writer, const pipeline::RunReport& report) {
+Json result_json(const PictureWriter& writer, const pipeline::RunReport& report, double load_seconds) {
+  Json seconds = {{"load", load_seconds}};  // opening the model; its weights are read when they are first used
+  seconds.update(report.seconds);
   return {{"images", writer.account()},
           {"receipt", nullptr},
           {"plan", report.plan},
-          {"seconds", report.seconds},
+          {"seconds", std::move(seconds)},
           {"warnings", report.warnings}};
 }
 
@@ -49,12 +53,14 @@ Status draw(const ImageOptions& options, Console& console) {
   pipeline::CancelFlag cancel;
   const InterruptGuard guard(cancel);
   VENEER_TRY(writer, PictureWriter::make(options, console));
+  const auto start = std::chrono::steady_clock::now();
   VENEER_TRY(session, pipeline::Session::open(options.session, console.log()));
+  const std::chrono::duration<double> load = std::chrono::steady_clock::now() - start;
   if (cancel.get() != pipeline::CancelMode::kNone) return cancelled();
   Progress progress(console);
   VENEER_TRY(result, session->generate(options.request, callbacks(progress, writer), cancel));
   if (!options.save_latents.empty()) VENEER_TRY_STATUS(save_latents(options.save_latents, result.pictures));
-  return console.options().json ? write_json(result_json(writer, result.report)) : Status();
+  return console.options().json ? write_json(result_json(writer, result.report, load.count())) : Status();
 }
 
 }  // namespace
