@@ -75,6 +75,7 @@ class Run {
   RunResult result_;
 
   Resolved resolved_;
+  Plan plan_;
   TokenizedPrompts prompts_;
   Conditioning conditioning_;
   io::Image original_picture_;
@@ -185,8 +186,7 @@ Status Run::after_step(GuidedDenoiser& denoiser, const sample::StepReport& repor
 
 Result<io::Image> Run::decode(const Tensor& latents) {
   // Panels of the denoiser make room for a large decoder; the next picture decodes them again.
-  if (state_.denoiser_place.cached_bytes() + result_.report.plan.value("decode_activations", uint64_t{0}) >
-      state_.cache_bytes)
+  if (state_.denoiser_place.cached_bytes() + plan_.decode_bytes > plan_.cache_bytes)
     state_.denoiser_place.drop_panels();
   VENEER_TRY(decoded, decode_latents(state_.decoder(), state_.decoder_place(), latents, request_.tiling,
                                      tile_progress(Phase::kDecode)));
@@ -282,7 +282,8 @@ Result<RunResult> Run::carry_out() {
   const auto tokens = static_cast<int64_t>(prompts_.prompt.size() * prompts_.prompt.front().size());
   VENEER_TRY(plan, make_plan({state_.files, state_.model, state_.decoder(), request_.tiling, resolved_.size,
                               resolved_.needs_uncond ? 2 : 1, tokens, state_.cache_bytes}));
-  result_.report.plan = plan.to_json();
+  plan_ = std::move(plan);
+  result_.report.plan = plan_.to_json();
   VENEER_TRY_STATUS(encode_text());
   result_.report.seconds["text"] = seconds_since(start);
   const auto encode_start = Clock::now();

@@ -59,9 +59,9 @@ class CancelFlag {
 
 class Session {
  public:
-  // Opens and checks all files and builds the layers; reads no weights (unless eager_load). Errors: as
-  // io::open_model_files; bad_file / mismatch for tensors that are missing or have another shape; unsupported for a
-  // family that is not.
+  // Opens and checks all files and builds the layers; of the weights only biases and norm vectors are read (unless
+  // eager_load). Errors: as io::open_model_files; bad_file / mismatch for tensors that are missing or have another
+  // shape; unsupported for a family that is not.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options, const Log& log);
   ~Session();
 

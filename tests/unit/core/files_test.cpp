@@ -34,6 +34,17 @@ TEST_F(Files, MappedAndReadFilesHoldTheSame) {
   }
 }
 
+// What lies in a weight's bytes cannot be changed by mistake: a store into them ends the process.
+TEST_F(Files, PagesAreReadOnly) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ASSERT_TRUE(write_file_atomically(folder_ / "a", "some bytes"));
+  for (const auto mode : {MappedFile::Mode::kMap, MappedFile::Mode::kRead}) {
+    const auto file = *MappedFile::open(folder_ / "a", mode);
+    EXPECT_DEATH(const_cast<std::byte&>(file->bytes()[0]) = std::byte{1}, "");
+  }
+  EXPECT_EQ(*read_text_file(folder_ / "a"), "some bytes");
+}
+
 TEST_F(Files, FailuresNameTheFile) {
   const auto missing = MappedFile::open(folder_ / "none");
   ASSERT_FALSE(missing);
