@@ -151,12 +151,53 @@ struct Concat {
   float* y;
 };
 
+// y[r, c] = factors[c] * x[r, c]; rows of both lie `stride` floats apart; may be in place.
+struct ScaleColumns {
+  const float* x;
+  int64_t rows, channels, stride;
+  const float* factors;  // [channels]
+  float* y;
+};
+
+// Each run of n channels of a row times its own matrix: y[r, b n + i] = sum_j blocks[b, j, i] x[r, b n + j], where
+// position k of a row means channel order[k] on both sides (k itself when order is null). Rows of both lie `stride`
+// floats apart.
+struct RotateColumns {
+  const float* x;
+  int64_t rows, channels, stride;
+  const float* blocks;  // [channels / n, n (of x), n (of y)]
+  int64_t n;
+  const int32_t* order;  // [channels] or null
+  float* y;
+};
+
+// y[r, p * width + u] += scale * sum_q left[p, q] x[r, q * width + u]: the outer half of a Kronecker product. Rows of y
+// lie y_stride floats apart.
+struct MixGroups {
+  const float* x;  // [rows, in_groups * width]
+  int64_t rows, width;
+  const float* left;  // [out_groups, in_groups]
+  int64_t out_groups, in_groups;
+  float scale;
+  float* y;
+  int64_t y_stride;
+};
+
+// y += scale * (a - b): exactly nothing where a and b are equal.
+struct AddDifference {
+  const float *a, *b;
+  int64_t count;
+  float scale;
+  float* y;
+};
+
 // All of them; the order has no meaning.
 template <typename... Operation>
 struct OperationList {
   static constexpr size_t kSize = sizeof...(Operation);
 };
-using Operations = OperationList<PackMatmul, Matmul, PackConv, Conv, Attention, GroupNorm, LayerNorm, Activate, Geglu,
-                                 AddScaled, AddVector, Upsample, Concat>;
+using Operations =
+    OperationList<PackMatmul, Matmul, PackConv, Conv, Attention, GroupNorm, LayerNorm, Activate, Geglu, AddScaled,
+                  AddVector, Upsample, Concat, ScaleColumns, RotateColumns, MixGroups, AddDifference>;
 
 }  // namespace veneer::device

@@ -4,23 +4,40 @@
 #include <cmath>
 #include <cstring>
 
+#include "nn/term_rows.h"
+
 namespace veneer::nn {
+namespace {
+
+// The vectors of a norm, as an overlay adapts them.
+struct NormVectors {
+  const float *gain, *bias;
+};
+NormVectors vectors_of(const Context& context, const Layer& norm) {
+  const Overlay* overlay = context.overlay_of(norm);
+  const std::vector<float>& gain = overlay && overlay->norm ? *overlay->norm : norm.gain;
+  const std::vector<float>& bias = overlay && overlay->bias ? *overlay->bias : norm.bias;
+  return {gain.data(), bias.data()};
+}
+
+}  // namespace
 
 Tensor group_norm(Context& context, const Layer& norm, const Tensor& x, int64_t groups, float epsilon, bool silu) {
   const int64_t batch = x.shape[0], channels = x.shape.back();
   VENEER_CHECK(channels == norm.out() && channels % groups == 0);
+  const auto [gain, bias] = vectors_of(context, norm);
   Tensor y = context.arena.allocate(x.shape);
-  context.device.run(device::GroupNorm{x.f32(), batch, x.elements() / batch / channels, channels, groups,
-                                       norm.gain.data(), norm.bias.data(), epsilon, silu, y.f32()});
+  context.device.run(device::GroupNorm{x.f32(), batch, x.elements() / batch / channels, channels, groups, gain, bias,
+                                       epsilon, silu, y.f32()});
   return y;
 }
 
 Tensor layer_norm(Context& context, const Layer& norm, const Tensor& x, float epsilon) {
   const int64_t channels = x.shape.back();
   VENEER_CHECK(channels == norm.out());
+  const auto [gain, bias] = vectors_of(context, norm);
   Tensor y = context.arena.allocate(x.shape);
-  context.device.run(device::LayerNorm{x.f32(), x.elements() / channels, channels, norm.gain.data(), norm.bias.data(),
-                                       epsilon, y.f32()});
+  context.device.run(device::LayerNorm{x.f32(), x.elements() / channels, channels, gain, bias, epsilon, y.f32()});
   return y;
 }
 
@@ -88,9 +105,17 @@ Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids)
   const int64_t width = table.weight.row_values();
   Tensor y = context.arena.allocate({static_cast<int64_t>(ids.size()), width});
   if (context.measuring()) return y;
+  const Overlay* overlay = context.overlay_of(table);
+  const codec::Weight& weight = overlay ? overlay->weight_of(table) : table.weight;
+  std::vector<float> base;
   for (size_t i = 0; i < ids.size(); ++i) {
     VENEER_CHECK(ids[i] >= 0 && ids[i] < table.out());
-    table.weight.decode_rows(ids[i], 1, y.f32() + static_cast<int64_t>(i) * width);
+    float* row = y.f32() + static_cast<int64_t>(i) * width;
+    weight.decode_rows(ids[i], 1, row);
+    if (!overlay) continue;
+    base.assign(row, row + width);
+    for (const Addend& addend : overlay->beside)
+      add_term_rows(addend.term, table, ids[i], 1, addend.factor, base.data(), row);
   }
   return y;
 }

@@ -1,18 +1,27 @@
 // The panel cache.
 #include "nn/panels.h"
 
+#include <limits>
+
 namespace veneer::nn {
 
-const device::Panel* PanelCache::find(const Layer& layer, int64_t first) const {
-  const auto found = panels_.find({&layer, first});
+const device::Panel* PanelCache::find(const void* key, int64_t first) const {
+  const auto found = panels_.find({key, first});
   return found == panels_.end() ? nullptr : &found->second;
 }
 
-bool PanelCache::keep(const Layer& layer, int64_t first, const device::Panel& panel) {
+bool PanelCache::keep(const void* key, int64_t first, const device::Panel& panel) {
   if (panel.bytes > budget_ - bytes_) return false;
   bytes_ += panel.bytes;
-  panels_.emplace(std::pair{&layer, first}, panel);
+  panels_.emplace(std::pair{key, first}, panel);
   return true;
+}
+
+void PanelCache::forget(const void* key) {
+  const auto begin = panels_.lower_bound({key, std::numeric_limits<int64_t>::min()});
+  auto end = begin;
+  for (; end != panels_.end() && end->first.first == key; ++end) bytes_ -= end->second.bytes;
+  panels_.erase(begin, end);
 }
 
 }  // namespace veneer::nn

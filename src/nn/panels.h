@@ -10,16 +10,18 @@
 
 namespace veneer::nn {
 
-struct Layer;
-
 class PanelCache {
  public:
   explicit PanelCache(size_t budget_bytes) : budget_(budget_bytes) {}
 
-  // The panel of the layer's outputs [first, ...), or null.
-  const device::Panel* find(const Layer& layer, int64_t first) const;
+  // The panel of a weight's outputs [first, ...), or null. `key` is the layer, or the overlay whose own panels these
+  // are.
+  const device::Panel* find(const void* key, int64_t first) const;
   // Takes the panel if it fits into what is left of the budget.
-  bool keep(const Layer& layer, int64_t first, const device::Panel& panel);
+  bool keep(const void* key, int64_t first, const device::Panel& panel);
+  // Drops all panels of one key: an overlay that is going away, or a layer whose panels are not needed under an
+  // overlay.
+  void forget(const void* key);
 
   size_t bytes() const { return bytes_; }
   size_t budget() const { return budget_; }
@@ -27,7 +29,7 @@ class PanelCache {
  private:
   size_t budget_;
   size_t bytes_ = 0;
-  std::map<std::pair<const Layer*, int64_t>, device::Panel> panels_;
+  std::map<std::pair<const void*, int64_t>, device::Panel> panels_;
 };
 
 }  // namespace veneer::nn

@@ -18,5 +18,9 @@ void add_scaled(Device&, const AddScaled& add);
 void add_vector(Device&, const AddVector& add);
 void upsample(Device&, const Upsample& upsample);
 void concat_channels(Device&, const Concat& concat);
+void scale_columns(Device&, const ScaleColumns& scale);
+void rotate_columns(Device&, const RotateColumns& rotate);
+void mix_groups(Device&, const MixGroups& mix);
+void add_difference(Device&, const AddDifference& add);
 
 }  // namespace veneer::device::ref

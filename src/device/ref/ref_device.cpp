@@ -22,6 +22,10 @@ class RefDevice final : public Device {
     operations_.add<AddVector>(add_vector);
     operations_.add<Upsample>(upsample);
     operations_.add<Concat>(concat_channels);
+    operations_.add<ScaleColumns>(scale_columns);
+    operations_.add<RotateColumns>(rotate_columns);
+    operations_.add<MixGroups>(mix_groups);
+    operations_.add<AddDifference>(add_difference);
   }
   std::string name() const override { return "ref"; }
   std::string description() const override { return "reference, double precision, 1 thread"; }

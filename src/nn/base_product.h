@@ -1,0 +1,46 @@
+// The base product of a layer and the pieces that products of terms share with it: panels are made of decoded rows,
+// slice by slice, and multiplied. Only the files of this folder include it.
+#pragma once
+
+#include "nn/context.h"
+
+namespace veneer::nn {
+
+// The input of a product: for a convolution an image, else rows of features.
+struct Input {
+  const float* data;
+  int64_t batch, height, width;  // rows = batch * height * width
+  int64_t rows() const { return batch * height * width; }
+};
+
+// Where a product goes: outputs of consecutive rows lie `stride` floats apart.
+struct Output {
+  float* data;
+  int64_t stride;
+};
+
+// A panel of plain numbers: [out, in], or [out, in / groups, kh, kw] for a convolution with the given geometry.
+void pack(Context& context, const float* values, const Shape& shape, const device::ConvGeometry& geometry,
+          const Input& x, device::Panel& panel);
+
+void multiply(Context& context, const device::Panel& panel, const device::ConvGeometry& geometry, const Input& x,
+              Output y, bool accumulate);
+
+// Cuts the rows into tasks of a fair size, shared out over the pool; `work(begin, end)` must not throw.
+template <typename Work>
+void for_row_tasks(int64_t rows, int64_t row_values, const Work& work) {
+  constexpr int64_t kValuesPerTask = 1 << 16;
+  const int64_t rows_per_task = std::max<int64_t>(1, kValuesPerTask / std::max<int64_t>(1, row_values));
+  const int64_t tasks = (rows + rows_per_task - 1) / rows_per_task;
+#pragma omp parallel for schedule(static)
+  for (int64_t task = 0; task < tasks; ++task) work(task * rows_per_task, std::min(rows, (task + 1) * rows_per_task));
+}
+
+// The shape of `rows` outputs of the layer as a panel.
+Shape panel_shape(const Layer& layer, int64_t rows);
+
+// y = or += (the layer's weight, as the overlay folds or replaces it) x. No bias. `overlay` may be null.
+void base_product(Context& context, const Layer& layer, const Overlay* overlay, const Input& x, Output y,
+                  bool accumulate);
+
+}  // namespace veneer::nn

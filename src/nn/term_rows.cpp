@@ -1,0 +1,90 @@
+// Rows of additive terms, each added as a sum of scaled rows of its factors, so that the inner loops run along memory.
+#include "nn/term_rows.h"
+
+#include <algorithm>
+
+namespace veneer::nn {
+namespace {
+
+template <typename Real>
+void add_scaled(const float* from, int64_t count, Real factor, Real* to) {
+  if (factor == 0) return;
+  for (int64_t i = 0; i < count; ++i) to[i] += factor * static_cast<Real>(from[i]);
+}
+
+// Where a term's rows go.
+template <typename Real>
+struct Block {
+  int64_t first, count, width;
+  Real factor;
+  const float* base;
+  Real* rows;
+};
+
+template <typename Real>
+void add_rows(const Pair& pair, const Block<Real>& block) {
+  const int64_t rank = pair.up.shape[1];
+  for (int64_t row = 0; row < block.count; ++row) {
+    const float* up = pair.up.f32() + (block.first + row) * rank;
+    for (int64_t k = 0; k < rank; ++k)
+      add_scaled(pair.down.f32() + k * block.width, block.width,
+                 block.factor * static_cast<Real>(pair.scale) * static_cast<Real>(up[k]),
+                 block.rows + row * block.width);
+  }
+}
+
+// Row p c + u, columns [q width, (q + 1) width), width = d * kh * kw: left[p, q] * row u of the right factor. The
+// kernel is innermost on both sides, so a convolution is no case of its own.
+template <typename Real>
+void add_rows(const Kron& kron, const Block<Real>& block) {
+  const bool split = !kron.right_up.empty();
+  const int64_t a_columns = kron.left.shape[1], rank = split ? kron.right_up.shape[1] : 1;
+  const int64_t c = split ? kron.right_up.shape[0] : kron.right_down.shape[0];
+  const int64_t width = kron.right_down.elements() / kron.right_down.shape[0];
+  for (int64_t row = 0; row < block.count; ++row) {
+    const int64_t p = (block.first + row) / c, u = (block.first + row) % c;
+    for (int64_t q = 0; q < a_columns; ++q) {
+      const Real factor =
+          block.factor * static_cast<Real>(kron.scale) * static_cast<Real>(kron.left.f32()[p * a_columns + q]);
+      Real* to = block.rows + row * block.width + q * width;
+      for (int64_t k = 0; k < rank; ++k)
+        add_scaled(kron.right_down.f32() + (split ? k : u) * width, width,
+                   split ? factor * static_cast<Real>(kron.right_up.f32()[u * rank + k]) : factor, to);
+    }
+  }
+}
+
+template <typename Real>
+void add_rows(const Dense& dense, const Block<Real>& block) {
+  std::vector<float> delta(static_cast<size_t>(block.count * block.width));
+  if (dense.needs_base) std::copy_n(block.base, delta.size(), delta.data());
+  dense.rows(block.first, block.count, delta.data());
+  add_scaled(delta.data(), block.count * block.width, block.factor * static_cast<Real>(dense.scale), block.rows);
+}
+
+template <typename Real>
+void add(const Term& term, const Block<Real>& block) {
+  VENEER_CHECK(is_additive(term));
+  if (const auto* pair = std::get_if<Pair>(&term)) add_rows(*pair, block);
+  if (const auto* kron = std::get_if<Kron>(&term)) add_rows(*kron, block);
+  if (const auto* dense = std::get_if<Dense>(&term)) add_rows(*dense, block);
+}
+
+}  // namespace
+
+bool is_additive(const Term& term) {
+  if (const auto* pair = std::get_if<Pair>(&term)) return pair->side == Side::kOutput;
+  return std::holds_alternative<Kron>(term) || std::holds_alternative<Dense>(term);
+}
+
+void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t count, float factor, const float* base,
+                   float* rows) {
+  add(term, Block<float>{first, count, layer.weight.row_values(), factor, base, rows});
+}
+
+void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t count, double factor, const float* base,
+                   double* rows) {
+  add(term, Block<double>{first, count, layer.weight.row_values(), factor, base, rows});
+}
+
+}  // namespace veneer::nn
