@@ -8,8 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
+#include "core/atomic_file.h"
 #include "core/format.h"
 
 namespace veneer {
@@ -29,7 +29,6 @@ class FileDescriptor {
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -101,28 +100,9 @@ Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t l
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  std::string temporary = path.string() + ".XXXXXX";
-  FileDescriptor fd(::mkstemp(temporary.data()));
-  if (fd.get() < 0) return io_error(path, "creating");
-  const auto give_up = [&](std::string_view doing) {
-    Error error = io_error(path, doing);
-    ::unlink(temporary.c_str());
-    return error;
-  };
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t put = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return give_up("writing");
-    done += static_cast<size_t>(put);
-  }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd.get(), 0666 & ~mask);  // mkstemp makes files private
-  if (::close(fd.release()) != 0) return give_up("writing");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("renaming into place");
-  return {};
+  VENEER_TRY(file, AtomicFile::create(path));
+  VENEER_TRY_STATUS(file.write(0, bytes));
+  return file.commit();
 }
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view text) {

@@ -16,9 +16,6 @@ namespace {
 
 constexpr std::string_view kMagic = "GGUF";
 constexpr std::string_view kAlignmentKey = "general.alignment";
-constexpr std::string_view kTrueShapePrefix = "comfy.gguf.orig_shape.";
-constexpr uint32_t kMaxDimensions = 4;
-constexpr uint64_t kMaxNameBytes = 1024;  // image-model tools write up to 127, the first reader stopped at 63
 constexpr uint64_t kSmallestPair = 8 + 4 + 1;
 constexpr uint64_t kSmallestRecord = 8 + 4 + 4 + 8;
 
@@ -172,7 +169,7 @@ Status HeaderReader::read_array(std::string_view key) {
   if (kind >= kKinds) return bad("the items of ", printable(key), " are of the unknown kind ", kind);
   const uint64_t smallest = kind == kString ? 8 : kKindBytes[kind];
   VENEER_TRY_STATUS(check_count(count, smallest, concat("items of ", printable(key))));
-  if (key.starts_with(kTrueShapePrefix)) return read_true_shape(key, kind, count);
+  if (key.starts_with(kGgufTrueShapePrefix)) return read_true_shape(key, kind, count);
   if (kind == kString) return skip_strings(count);
   VENEER_TRY_STATUS(in_.run(count * smallest));
   return {};
@@ -196,14 +193,15 @@ Status HeaderReader::read_true_shape(std::string_view key, uint32_t kind, uint64
     if (size < 1) return bad(printable(key), " holds the size ", size, ", expected 1 or more");
     sizes.push_back(size);
   }
-  true_shapes_.emplace(key.substr(kTrueShapePrefix.size()), Shape(std::span<const int64_t>(sizes)));
+  true_shapes_.emplace(key.substr(kGgufTrueShapePrefix.size()), Shape(std::span<const int64_t>(sizes)));
   return {};
 }
 
 Status HeaderReader::read_record() {
   VENEER_TRY(name, read_string());
-  if (name.size() > kMaxNameBytes)
-    return bad("tensor ", printable(name), ": the name has ", name.size(), " bytes, expected at most ", kMaxNameBytes);
+  if (name.size() > kGgufMaxNameBytes)
+    return bad("tensor ", printable(name), ": the name has ", name.size(), " bytes, expected at most ",
+               kGgufMaxNameBytes);
   if (!names_.insert(name).second) return bad("tensor ", printable(name), ": the name occurs twice");
   GgufTensor tensor;
   tensor.name = name;
@@ -232,8 +230,8 @@ Status HeaderReader::read_record() {
 // The record names the fastest size first; none at all is one value.
 Status HeaderReader::read_shape(GgufTensor& tensor) {
   VENEER_TRY(rank, in_.number<uint32_t>());
-  if (rank > kMaxDimensions)
-    return bad("tensor ", printable(tensor.name), ": has ", rank, " dimensions, expected at most ", kMaxDimensions);
+  if (rank > kGgufMaxDimensions)
+    return bad("tensor ", printable(tensor.name), ": has ", rank, " dimensions, expected at most ", kGgufMaxDimensions);
   std::vector<int64_t> sizes;
   int64_t product = 1;
   for (uint32_t i = 0; i < rank; ++i) {

@@ -15,6 +15,11 @@
 
 namespace veneer::io {
 
+constexpr uint32_t kGgufMaxDimensions = 4;
+constexpr uint64_t kGgufMaxNameBytes = 1024;  // image-model tools write up to 127, the first reader stopped at 63
+// A pair of this key and a tensor's name holds the tensor's shape, slowest first, where the record holds another.
+constexpr std::string_view kGgufTrueShapePrefix = "comfy.gguf.orig_shape.";
+
 // A tensor type that the format defines. Removed ones have a block of 0 values.
 struct GgufType {
   uint32_t id;
@@ -28,7 +33,7 @@ std::span<const GgufType> gguf_types();
 struct GgufTensor {
   std::string name;
   const GgufType* type = nullptr;
-  Shape shape;          // slowest first; the true one where the record holds another (comfy.gguf.orig_shape.NAME)
+  Shape shape;          // slowest first; the true one where the record holds another
   uint64_t offset = 0;  // from the start of the data
   uint64_t bytes = 0;
 };
