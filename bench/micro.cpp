@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "bench/decode.h"
 #include "bench/peak.h"
-#include "codec/convert.h"
 #include "core/threads.h"
 #include "device/devices.h"
 
@@ -110,16 +110,6 @@ void geglu(benchmark::State& state, const Machine& machine, int64_t rows, int64_
   count_bytes(state, 12.0 * static_cast<double>(y.size()));
 }
 
-void decode_f16(benchmark::State& state, int64_t count) {
-  std::vector<std::byte> halves(static_cast<size_t>(2 * count), std::byte{0x31});
-  Values values(static_cast<size_t>(count));
-  for (auto _ : state) {
-    codec::f16_to_f32(halves.data(), count, values.data());
-    benchmark::ClobberMemory();
-  }
-  count_bytes(state, 6.0 * static_cast<double>(count));
-}
-
 // Several threads need the time on the wall; one has a clock of its own, which other programs do not disturb.
 template <typename Body>
 void add(const Machine& machine, const std::string& name, const Body& body) {
@@ -170,7 +160,6 @@ void add_others(const Machine& machine) {
   add(machine, "group_norm/512/128", [=](auto& state) { group_norm(state, machine, 512, 128); });
   add(machine, "layer_norm/4096/320", [=](auto& state) { layer_norm(state, machine, 4096, 320); });
   add(machine, "geglu/4096/1280", [=](auto& state) { geglu(state, machine, 4096, 1280); });
-  add(machine, "decode_f16/1280x1280", [](auto& state) { decode_f16(state, 1280 * 1280); });
 }
 
 // Takes --name=value out of the arguments.
@@ -208,6 +197,7 @@ int run(int count, char** arguments) {
     benchmark::AddCustomContext("peak_gflops", concat(machine.peak));
     add_products(machine);
     add_others(machine);
+    add_decoders(machine.threads);
     benchmark::RunSpecifiedBenchmarks();
   });
   benchmark::Shutdown();

@@ -72,7 +72,4 @@ T inverse_of(T scale) {
   return scale != 0 ? 1 / scale : T{0};
 }
 
-// Value i of 32 that lie in 16 bytes: the low nibbles first, then the high ones.
-inline int nibble(const uint8_t* bytes, int i) { return (bytes[i % 16] >> (i / 16 * 4)) & 15; }
-
 }  // namespace veneer::codec

@@ -4,6 +4,9 @@
 //
 // Side parts: "table" (16 numbers), "absmax"; when that is one byte a block also "nested_table" (256 numbers),
 // "nested_absmax", "nested_offset" (one number). Settings: "block", "nested_block".
+#include <algorithm>
+
+#include "codec/nibble_pairs.h"
 #include "codec/side.h"
 
 namespace veneer::codec {
@@ -65,10 +68,14 @@ void decode_bnb(const Weight& weight, int64_t first, int64_t count, float* out) 
   const int64_t block = weight.side->setting("block", 1), first_block = begin / block;
   const std::vector<float> table = numbers(weight, "table", 0, 16);
   const std::vector<float> absmax = magnitudes(weight, first_block, blocks_of(end, block));
-  for (int64_t i = begin; i < end; ++i) {
-    const auto byte = static_cast<uint8_t>(weight.bytes[static_cast<size_t>(i / 2)]);
-    const auto code = static_cast<size_t>(i % 2 == 0 ? byte >> 4 : byte & 15);
-    out[i - begin] = table[code] * absmax[static_cast<size_t>(i / block - first_block)];
+  const NibblePairs pairs(std::span<const float, 16>(table), NibblePairs::First::kHigh);
+  for (int64_t at = begin; at < end;) {
+    const int64_t stop = std::min(end, (at / block + 1) * block);
+    const float scale = absmax[static_cast<size_t>(at / block - first_block)];
+    float* const values = out + (at - begin);
+    pairs.decode(weight.bytes.data(), at, stop - at, values);
+    for (int64_t i = 0; i < stop - at; ++i) values[i] *= scale;
+    at = stop;
   }
 }
 

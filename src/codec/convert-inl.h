@@ -53,6 +53,23 @@ inline void Bf16ToF32(const std::byte* in, int64_t count, float* out) {
   }
 }
 
+// Whole numbers of 8 bits, T with or without a sign.
+template <typename T>
+void BytesToF32(const std::byte* in, int64_t count, float* out) {
+  const hn::ScalableTag<float> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::Rebind<T, decltype(df)> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  const auto* source = reinterpret_cast<const T*>(in);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d8, source + i))), df, out + i);
+  for (; i < count; ++i) out[i] = static_cast<float>(source[i]);
+}
+
+inline void I8ToF32(const std::byte* in, int64_t count, float* out) { BytesToF32<int8_t>(in, count, out); }
+inline void U8ToF32(const std::byte* in, int64_t count, float* out) { BytesToF32<uint8_t>(in, count, out); }
+
 }  // namespace veneer::codec::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // VENEER_CODEC_CONVERT_INL_H_

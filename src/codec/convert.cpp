@@ -15,9 +15,14 @@ namespace veneer::codec {
 
 HWY_EXPORT(F16ToF32);
 HWY_EXPORT(Bf16ToF32);
+HWY_EXPORT(I8ToF32);
+HWY_EXPORT(U8ToF32);
 
 void f16_to_f32(const std::byte* in, int64_t count, float* out) { HWY_DYNAMIC_DISPATCH(F16ToF32)(in, count, out); }
 void bf16_to_f32(const std::byte* in, int64_t count, float* out) { HWY_DYNAMIC_DISPATCH(Bf16ToF32)(in, count, out); }
+
+void i8_to_f32(const std::byte* in, int64_t count, float* out) { HWY_DYNAMIC_DISPATCH(I8ToF32)(in, count, out); }
+void u8_to_f32(const std::byte* in, int64_t count, float* out) { HWY_DYNAMIC_DISPATCH(U8ToF32)(in, count, out); }
 
 void f32_to_f16(const float* in, int64_t count, std::byte* out) {
   for (int64_t i = 0; i < count; ++i) {

@@ -9,6 +9,8 @@ namespace veneer::codec {
 
 void f16_to_f32(const std::byte* in, int64_t count, float* out);   // `in` need not be aligned
 void bf16_to_f32(const std::byte* in, int64_t count, float* out);  // `in` need not be aligned
+void i8_to_f32(const std::byte* in, int64_t count, float* out);
+void u8_to_f32(const std::byte* in, int64_t count, float* out);
 void f32_to_f16(const float* in, int64_t count, std::byte* out);
 void f32_to_bf16(const float* in, int64_t count, std::byte* out);
 

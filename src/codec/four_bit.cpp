@@ -12,11 +12,16 @@ using Table = std::array<float, 16>;
 constexpr Table kNonLinear{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 constexpr Table kDoubledE2M1{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-void decode_32(const Table& table, float scale, const uint8_t* nibbles, float* out) {
-  for (int i = 0; i < 32; ++i) out[i] = scale * table[static_cast<size_t>(nibble(nibbles, i))];
+// The low nibbles of `bytes` bytes first, then the high ones.
+template <int bytes>
+void decode_nibbles(const Table& table, float scale, const uint8_t* nibbles, float* out) {
+  for (int i = 0; i < bytes; ++i) {
+    out[i] = scale * table[nibbles[i] & 15];
+    out[bytes + i] = scale * table[nibbles[i] >> 4];
+  }
 }
 
-void decode_iq4_nl(const uint8_t* in, float* out) { decode_32(kNonLinear, f16_at(in), in + 2, out); }
+void decode_iq4_nl(const uint8_t* in, float* out) { decode_nibbles<16>(kNonLinear, f16_at(in), in + 2, out); }
 
 // d, then the upper two bits of eight scales, then their lower four bits, then the values.
 void decode_iq4_xs(const uint8_t* in, float* out) {
@@ -25,7 +30,7 @@ void decode_iq4_xs(const uint8_t* in, float* out) {
   for (int group = 0; group < 8; ++group) {
     const int low = (in[4 + group / 2] >> (4 * (group % 2))) & 15;
     const int scale = low | ((upper >> (2 * group)) & 3) << 4;
-    decode_32(kNonLinear, d * static_cast<float>(scale - 32), in + 8 + 16 * group, out + 32 * group);
+    decode_nibbles<16>(kNonLinear, d * static_cast<float>(scale - 32), in + 8 + 16 * group, out + 32 * group);
   }
 }
 
@@ -35,7 +40,7 @@ float half_of_e8m0(uint8_t code) {
   return std::bit_cast<float>(code < 2 ? uint32_t{0x200000} << code : static_cast<uint32_t>(code - 1) << 23);
 }
 
-void decode_mxfp4(const uint8_t* in, float* out) { decode_32(kDoubledE2M1, half_of_e8m0(in[0]), in + 1, out); }
+void decode_mxfp4(const uint8_t* in, float* out) { decode_nibbles<16>(kDoubledE2M1, half_of_e8m0(in[0]), in + 1, out); }
 
 // Half of E4M3 without its sign, where 0x7F counts as 0.
 float half_of_ue4m3(uint8_t code) {
@@ -45,16 +50,10 @@ float half_of_ue4m3(uint8_t code) {
   return std::bit_cast<float>((magnitude << 20) + (119u << 23));
 }
 
-// Four scales, then for each group of 16 values 8 bytes: low nibbles first, then high ones.
+// Four scales, then 8 bytes for each group of 16 values.
 void decode_nvfp4(const uint8_t* in, float* out) {
-  for (int group = 0; group < 4; ++group) {
-    const float scale = half_of_ue4m3(in[group]);
-    const uint8_t* pairs = in + 4 + 8 * group;
-    for (int i = 0; i < 8; ++i) {
-      out[16 * group + i] = scale * kDoubledE2M1[pairs[i] & 15];
-      out[16 * group + 8 + i] = scale * kDoubledE2M1[pairs[i] >> 4];
-    }
-  }
+  for (int group = 0; group < 4; ++group)
+    decode_nibbles<8>(kDoubledE2M1, half_of_ue4m3(in[group]), in + 4 + 8 * group, out + 16 * group);
 }
 
 }  // namespace

@@ -17,6 +17,9 @@
 namespace veneer::codec {
 
 HWY_EXPORT(DecodeQ4_0);
+HWY_EXPORT(DecodeQ4_1);
+HWY_EXPORT(DecodeQ5_0);
+HWY_EXPORT(DecodeQ5_1);
 HWY_EXPORT(DecodeQ8_0);
 
 namespace {
@@ -25,26 +28,10 @@ constexpr int kValues = 32;
 using Levels = std::array<uint8_t, kValues>;
 
 void decode_q4_0(const std::byte* in, int64_t blocks, float* out) { HWY_DYNAMIC_DISPATCH(DecodeQ4_0)(in, blocks, out); }
+void decode_q4_1(const std::byte* in, int64_t blocks, float* out) { HWY_DYNAMIC_DISPATCH(DecodeQ4_1)(in, blocks, out); }
+void decode_q5_0(const std::byte* in, int64_t blocks, float* out) { HWY_DYNAMIC_DISPATCH(DecodeQ5_0)(in, blocks, out); }
+void decode_q5_1(const std::byte* in, int64_t blocks, float* out) { HWY_DYNAMIC_DISPATCH(DecodeQ5_1)(in, blocks, out); }
 void decode_q8_0(const std::byte* in, int64_t blocks, float* out) { HWY_DYNAMIC_DISPATCH(DecodeQ8_0)(in, blocks, out); }
-
-void decode_q4_1(const uint8_t* in, float* out) {
-  const float d = f16_at(in), m = f16_at(in + 2);
-  for (int i = 0; i < kValues; ++i) out[i] = d * static_cast<float>(nibble(in + 4, i)) + m;
-}
-
-int five_bits(const uint8_t* high, const uint8_t* nibbles, int i) {
-  return nibble(nibbles, i) | ((high[i / 8] >> (i % 8)) & 1) << 4;
-}
-
-void decode_q5_0(const uint8_t* in, float* out) {
-  const float d = f16_at(in);
-  for (int i = 0; i < kValues; ++i) out[i] = d * static_cast<float>(five_bits(in + 2, in + 6, i) - 16);
-}
-
-void decode_q5_1(const uint8_t* in, float* out) {
-  const float d = f16_at(in), m = f16_at(in + 2);
-  for (int i = 0; i < kValues; ++i) out[i] = d * static_cast<float>(five_bits(in + 4, in + 8, i)) + m;
-}
 
 // The element of largest magnitude with its sign; the first of several.
 float extreme(const float* x) {
@@ -111,13 +98,19 @@ void encode_q8_0(const float* x, uint8_t* out) {
   }
 }
 
+// A codec of 32 values in `bytes` bytes.
+template <int64_t bytes, BlocksDecoder decoder, OneEncoder encoder>
+constexpr Codec legacy_codec(std::string_view name) {
+  return {name, kValues, bytes, check_blocks, decode_rows<decoder>, encode_each<kValues, bytes, encoder>};
+}
+
 }  // namespace
 
-extern const Codec kQ4_0{"q4_0", kValues, 18, check_blocks, decode_rows<decode_q4_0>, encode_each<32, 18, encode_q4_0>};
-extern const Codec kQ4_1 = block_codec<kValues, 20, decode_q4_1, encode_q4_1>("q4_1");
-extern const Codec kQ5_0 = block_codec<kValues, 22, decode_q5_0, encode_q5_0>("q5_0");
-extern const Codec kQ5_1 = block_codec<kValues, 24, decode_q5_1, encode_q5_1>("q5_1");
-extern const Codec kQ8_0{"q8_0", kValues, 34, check_blocks, decode_rows<decode_q8_0>, encode_each<32, 34, encode_q8_0>};
+extern const Codec kQ4_0 = legacy_codec<18, decode_q4_0, encode_q4_0>("q4_0");
+extern const Codec kQ4_1 = legacy_codec<20, decode_q4_1, encode_q4_1>("q4_1");
+extern const Codec kQ5_0 = legacy_codec<22, decode_q5_0, encode_q5_0>("q5_0");
+extern const Codec kQ5_1 = legacy_codec<24, decode_q5_1, encode_q5_1>("q5_1");
+extern const Codec kQ8_0 = legacy_codec<34, decode_q8_0, encode_q8_0>("q8_0");
 
 }  // namespace veneer::codec
 #endif  // HWY_ONCE

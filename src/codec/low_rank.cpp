@@ -44,8 +44,8 @@ Matrix transposed(const Matrix& matrix) {
 // left x right.
 Matrix product(const View& left, const Matrix& right) {
   Matrix out(left.rows, right.columns);
-  for (int64_t i = 0; i < left.rows; ++i)
-    add_low_rank(left.row(i), right.values.data(), left.columns, right.columns, out.row(i));
+  add_low_rank({left.values, left.columns, right.values.data(), left.columns, right.columns, right.columns}, left.rows,
+               out.values.data());
   return out;
 }
 
@@ -54,8 +54,8 @@ Matrix product(const Matrix& left, const View& right) {
   Matrix out(left.rows, right.columns);
   for (int64_t begin = 0; begin < right.rows; begin += kLines) {
     const int64_t count = std::min(kLines, right.rows - begin);
-    for (int64_t i = 0; i < left.rows; ++i)
-      add_low_rank(left.row(i) + begin, right.row(begin), count, right.columns, out.row(i));
+    add_low_rank({left.row(0) + begin, left.columns, right.row(begin), count, right.columns, right.columns}, left.rows,
+                 out.values.data());
   }
   return out;
 }

@@ -5,10 +5,12 @@
 // Side parts: "block_scale", bytes only; "scale", one float32 (NVFP4). Settings: "stored_rows", "stored_columns" in
 // values; "tiled": 1 when the block scales lie in tiles of 128 x 4 and the even column is the high nibble, 0 when they
 // lie in plain rows and the even column is the low nibble. Two makers use the same tensor names for these two.
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "codec/f8.h"
+#include "codec/nibble_pairs.h"
 #include "codec/side.h"
 
 namespace veneer::codec {
@@ -17,6 +19,7 @@ namespace {
 // Bit 3 is the sign.
 constexpr std::array<float, 16> kE2M1 = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                          -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+constexpr NibblePairs kLowFirst(kE2M1, NibblePairs::First::kLow), kHighFirst(kE2M1, NibblePairs::First::kHigh);
 
 struct Kind {
   int64_t run;      // values that share a scale
@@ -76,15 +79,24 @@ Status check_nvfp4(const Weight& weight) {
 // 2^(code - 127); code 0 stands for nothing at all.
 float e8m0(std::byte code) { return std::bit_cast<float>(static_cast<uint32_t>(code) << 23); }
 
+// Multiplies each run of a row by its scale; `scale_of` gives that of the place of a block scale.
+template <typename ScaleOf>
+void scale_runs(const Stored& stored, int64_t run, int64_t row, std::span<float> values, const ScaleOf& scale_of) {
+  for (size_t begin = 0, c = 0; begin < values.size(); begin += static_cast<size_t>(run), ++c) {
+    const float scale = scale_of(scale_place(stored, stored.columns / run, row, static_cast<int64_t>(c)));
+    for (float& value : values.subspan(begin, std::min(static_cast<size_t>(run), values.size() - begin)))
+      value *= scale;
+  }
+}
+
 void decode_mxfp8(const Weight& weight, int64_t first, int64_t count, float* out) {
   const Stored stored = stored_of(weight);
   const std::byte* scales = weight.side->find("block_scale")->bytes.data();
-  const int64_t row_values = weight.row_values(), runs = stored.columns / kMx.run;
-  for (int64_t row = 0; row < count; ++row) {
-    float* values = out + row * row_values;
-    f8_e4m3_to_f32(weight.bytes.data() + (first + row) * stored.columns, row_values, values);
-    for (int64_t i = 0; i < row_values; ++i)
-      values[i] *= e8m0(scales[scale_place(stored, runs, first + row, i / kMx.run)]);
+  const int64_t row_values = weight.row_values();
+  for (int64_t row = first; row < first + count; ++row, out += row_values) {
+    f8_e4m3_to_f32(weight.bytes.data() + row * stored.columns, row_values, out);
+    scale_runs(stored, kMx.run, row, {out, static_cast<size_t>(row_values)},
+               [&](int64_t place) { return e8m0(scales[place]); });
   }
 }
 
@@ -92,16 +104,12 @@ void decode_nvfp4(const Weight& weight, int64_t first, int64_t count, float* out
   const Stored stored = stored_of(weight);
   const std::byte* scales = weight.side->find("block_scale")->bytes.data();
   const float tensor_scale = weight.side->find("scale")->decode_all().front();
-  const int64_t row_values = weight.row_values(), runs = stored.columns / kNv.run;
-  for (int64_t row = 0; row < count; ++row) {
-    const std::byte* codes = weight.bytes.data() + (first + row) * stored.columns / 2;
-    for (int64_t i = 0; i < row_values; ++i) {
-      const bool high = (i % 2 == 0) == stored.tiled;
-      const auto byte = static_cast<uint8_t>(codes[i / 2]);
-      const auto code = static_cast<size_t>(high ? byte >> 4 : byte & 15);
-      const auto scale = static_cast<uint8_t>(scales[scale_place(stored, runs, first + row, i / kNv.run)]);
-      out[row * row_values + i] = kE2M1[code] * (f8_e4m3_to_f32(scale) * tensor_scale);
-    }
+  const NibblePairs& pairs = stored.tiled ? kHighFirst : kLowFirst;
+  const int64_t row_values = weight.row_values();
+  for (int64_t row = first; row < first + count; ++row, out += row_values) {
+    pairs.decode(weight.bytes.data(), row * stored.columns, row_values, out);
+    scale_runs(stored, kNv.run, row, {out, static_cast<size_t>(row_values)},
+               [&](int64_t place) { return f8_e4m3_to_f32(static_cast<uint8_t>(scales[place])) * tensor_scale; });
   }
 }
 

@@ -4,6 +4,7 @@
 // Side parts: "scale", plain numbers, one or as many as rows. Settings: "rotation", the group; 0 or absent for none.
 #include <bit>
 
+#include "codec/convert.h"
 #include "codec/f8.h"
 #include "codec/hadamard.h"
 #include "codec/side.h"
@@ -26,18 +27,17 @@ Status check_scaled(const Weight& weight) {
   return scale->codec->check(*scale);
 }
 
-void int8_to_f32(const std::byte* in, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(static_cast<int8_t>(in[i]));
-}
-
 template <void (*to_f32)(const std::byte*, int64_t, float*)>
 void decode_scaled(const Weight& weight, int64_t first, int64_t count, float* out) {
   const int64_t row_values = weight.row_values();
-  to_f32(weight.bytes.data() + first * row_values, count * row_values, out);
-  const std::vector<float> scale = weight.side->find("scale")->decode_all();
+  const Weight& stored = *weight.side->find("scale");
+  const bool shared = stored.elements() == 1;
+  const std::vector<float> scale = side_numbers(stored, shared ? 0 : first, shared ? 1 : count);
   for (int64_t row = 0; row < count; ++row) {
-    const float factor = scale.size() == 1 ? scale[0] : scale[static_cast<size_t>(first + row)];
-    for (int64_t i = 0; i < row_values; ++i) out[row * row_values + i] *= factor;
+    float* values = out + row * row_values;
+    to_f32(weight.bytes.data() + (first + row) * row_values, row_values, values);
+    const float factor = scale[static_cast<size_t>(shared ? 0 : row)];
+    for (int64_t i = 0; i < row_values; ++i) values[i] *= factor;
   }
   if (const int64_t group = weight.side->setting("rotation", 0); group > 1)
     hadamard_rotate(out, count * row_values, group);
@@ -47,6 +47,6 @@ void decode_scaled(const Weight& weight, int64_t first, int64_t count, float* ou
 
 extern const Codec kScaledF8E4m3{"f8_e4m3_scaled", 1, 1, check_scaled, decode_scaled<f8_e4m3_to_f32>, nullptr};
 extern const Codec kScaledF8E5m2{"f8_e5m2_scaled", 1, 1, check_scaled, decode_scaled<f8_e5m2_to_f32>, nullptr};
-extern const Codec kScaledInt8{"int8_scaled", 1, 1, check_scaled, decode_scaled<int8_to_f32>, nullptr};
+extern const Codec kScaledInt8{"int8_scaled", 1, 1, check_scaled, decode_scaled<i8_to_f32>, nullptr};
 
 }  // namespace veneer::codec

@@ -36,55 +36,92 @@ struct Scales {
   float zero_at(int64_t i) const { return zero.empty() ? 0.0f : zero[static_cast<size_t>(i)]; }
 };
 
-// Types with a vector loop, when the codes of a group lie in one run of whole bytes.
-bool has_vector_loop(const Rows& rows) {
-  const SdnqLayout& layout = rows.layout;
-  const bool runs = !layout.transposed && !layout.is_codebook() && layout.positions == 1 && layout.type.is_integer();
-  const bool whole_bytes = layout.group % 2 == 0 && rows.values() % 2 == 0;
-  const bool nibbles = layout.type.bits == 4 && whole_bytes;
-  const bool bytes = layout.type.bits == 8 && !layout.type.is_unsigned;
-  return runs && (nibbles || bytes);
+// `from` [rows, columns] as [columns, rows] with `stride` between its rows; in tiles, so that both sides stay in cache.
+void transpose(const float* from, int64_t rows, int64_t columns, float* to, int64_t stride) {
+  constexpr int64_t kTile = 16;
+  for (int64_t r = 0; r < rows; r += kTile)
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t i = r; i < std::min(r + kTile, rows); ++i) to[c * stride + i] = from[i * columns + c];
 }
 
-void decode_by_runs(const Rows& rows, const Scales& scales, float* out) {
-  const SdnqLayout& layout = rows.layout;
-  const bool nibbles = layout.type.bits == 4;
-  const float offset = nibbles && !layout.type.is_unsigned ? 8.0f : 0.0f;
-  for (int64_t row = 0; row < rows.count; ++row)
-    for (int64_t i = 0; i < rows.values(); i += layout.group) {
-      const int64_t at = row * layout.scale_row + i / layout.group * layout.scale_group;
-      const CodeScale scale{offset, scales.scale_at(at), scales.zero_at(at)};
-      const int64_t begin = (rows.first + row) * rows.values() + i;
-      const std::byte* codes = rows.weight.bytes.data() + (nibbles ? begin / 2 : begin);
-      (nibbles ? scale_nibbles : scale_int8)(codes, layout.group, scale, out + row * rows.values() + i);
-    }
-}
-
-// The codes of the rows as numbers, [count, row values].
-void read_codes(const Rows& rows, float* out) {
-  const SdnqCodes codes{rows.layout.type, rows.weight.bytes.data(), rows.layout.word_bytes};
-  if (!rows.layout.transposed) return sdnq_numbers(codes, rows.first * rows.values(), rows.count * rows.values(), out);
-  std::vector<float> column(static_cast<size_t>(rows.count));
-  for (int64_t i = 0; i < rows.values(); ++i) {
-    sdnq_numbers(codes, i * rows.weight.rows() + rows.first, rows.count, column.data());
-    for (int64_t row = 0; row < rows.count; ++row) out[row * rows.values() + i] = column[static_cast<size_t>(row)];
+// Codes stored [row values, rows] as numbers [count, row values], a few columns at a time.
+void read_transposed(const Rows& rows, const SdnqCodes& codes, float* out) {
+  constexpr int64_t kColumns = 16;
+  std::vector<float> columns(static_cast<size_t>(kColumns * rows.count));
+  for (int64_t begin = 0; begin < rows.values(); begin += kColumns) {
+    const int64_t now = std::min(kColumns, rows.values() - begin);
+    for (int64_t i = 0; i < now; ++i)
+      sdnq_numbers(codes, (begin + i) * rows.weight.rows() + rows.first, rows.count, columns.data() + i * rows.count);
+    transpose(columns.data(), now, rows.count, out + begin, rows.values());
   }
 }
 
-// Turns the codes of one row into values in place; `row` counts from the first of the rows.
-void apply_scales(const Rows& rows, const Scales& scales, int64_t row, float* values) {
-  const SdnqLayout& layout = rows.layout;
-  const int64_t inputs = rows.values() / layout.positions;
-  for (int64_t i = 0; i < inputs; ++i) {
-    const int64_t at = row * layout.scale_row + i / layout.group * layout.scale_group;
-    for (int64_t p = 0; p < layout.positions; ++p) {
-      float& value = values[i * layout.positions + p];
-      const int64_t place = at + p * layout.scale_position;
-      value = layout.is_codebook() ? scales.scale_at(place + static_cast<int64_t>(value) * layout.table_step)
-                                   : value * scales.scale_at(place) + scales.zero_at(place);
+// One number for each value of a row, from numbers that stand for groups of inputs and kernel positions.
+void spread(const SdnqLayout& layout, const float* numbers, std::vector<float>& line) {
+  const auto run = static_cast<size_t>(layout.group * layout.positions);
+  for (size_t begin = 0; begin < line.size(); begin += run, numbers += layout.scale_group) {
+    float* const out = line.data() + begin;
+    std::copy_n(numbers, layout.positions, out);
+    for (auto done = static_cast<size_t>(layout.positions); done < run;) {  // twice as many each time
+      const size_t more = std::min(done, run - done);
+      std::copy_n(out, more, out + done);
+      done += more;
     }
   }
 }
+
+// Turns the numbers of rows into values in place.
+class RowScaler {
+ public:
+  explicit RowScaler(const Rows& rows) : layout_(rows.layout), scales_(rows), values_(rows.values()) {
+    if (!spreads()) return;
+    scale_line_.resize(static_cast<size_t>(values_));
+    zero_line_.resize(static_cast<size_t>(values_));
+    if (layout_.scale_row == 0) spread_row(0);
+  }
+
+  // `row` counts from the first of the rows.
+  void apply(int64_t row, float* values) {
+    if (layout_.is_codebook()) return look_up(row, values);
+    if (!spreads()) return scale_runs(row, values);
+    if (layout_.scale_row != 0) spread_row(row);
+    scale_each(values, values_, scale_line_.data(), zero_line_.data());
+  }
+
+ private:
+  // Neighbours in a row have scales of their own.
+  bool spreads() const {
+    return !layout_.is_codebook() && layout_.scale_position != 0 && (layout_.positions > 1 || layout_.group == 1);
+  }
+
+  void spread_row(int64_t row) {
+    spread(layout_, scales_.scale.data() + row * layout_.scale_row, scale_line_);
+    if (!scales_.zero.empty()) spread(layout_, scales_.zero.data() + row * layout_.scale_row, zero_line_);
+  }
+
+  void scale_runs(int64_t row, float* values) const {
+    const int64_t run = layout_.group * layout_.positions;
+    int64_t at = row * layout_.scale_row;
+    for (int64_t i = 0; i < values_; i += run, at += layout_.scale_group)
+      scale_run(values + i, run, scales_.scale_at(at), scales_.zero_at(at));
+  }
+
+  void look_up(int64_t row, float* values) const {
+    const int64_t run = layout_.group * layout_.positions;
+    const float* table = scales_.scale.data() + row * layout_.scale_row;
+    for (int64_t begin = 0; begin < values_; begin += run, table += layout_.scale_group)
+      for (int64_t i = begin; i < begin + run; i += layout_.positions)
+        for (int64_t p = 0; p < layout_.positions; ++p) {
+          const auto code = static_cast<int64_t>(values[i + p]);
+          values[i + p] = table[p * layout_.scale_position + code * layout_.table_step];
+        }
+  }
+
+  const SdnqLayout& layout_;
+  Scales scales_;
+  int64_t values_;  // of a row
+  std::vector<float> scale_line_, zero_line_;
+};
 
 // These rows of the left low-rank factor, [count, rank], from either storage.
 std::vector<float> left_factor(const Rows& rows) {
@@ -92,31 +129,51 @@ std::vector<float> left_factor(const Rows& rows) {
   const int64_t rank = rows.layout.rank;
   if (!rows.layout.factors_transposed) return side_numbers(up, rows.first * rank, rows.count * rank);
   std::vector<float> left(static_cast<size_t>(rows.count * rank));
-  for (int64_t k = 0; k < rank; ++k) {
-    const std::vector<float> column = side_numbers(up, k * rows.weight.rows() + rows.first, rows.count);
-    for (int64_t row = 0; row < rows.count; ++row)
-      left[static_cast<size_t>(row * rank + k)] = column[static_cast<size_t>(row)];
-  }
+  for (int64_t k = 0; k < rank; ++k)
+    transpose(side_numbers(up, k * rows.weight.rows() + rows.first, rows.count).data(), 1, rows.count, left.data() + k,
+              rank);
   return left;
 }
 
-// The right low-rank factor, [rank, row values], from either storage.
-std::vector<float> right_factor(const Rows& rows) {
-  std::vector<float> stored = rows.weight.side->find("svd_down")->decode_all();
-  if (!rows.layout.factors_transposed) return stored;
-  const int64_t rank = rows.layout.rank;
-  std::vector<float> right(stored.size());
-  for (int64_t i = 0; i < rows.values(); ++i)
-    for (int64_t k = 0; k < rank; ++k)
-      right[static_cast<size_t>(k * rows.values() + i)] = stored[static_cast<size_t>(i * rank + k)];
-  return right;
-}
+// Columns of the right low-rank factor from either storage, a strip at a time.
+class RightFactor {
+ public:
+  explicit RightFactor(const Rows& rows) : layout_(rows.layout), values_(rows.values()) {
+    stored_ = *rows.weight.side->find("svd_down");
+    stored_.shape = {stored_.elements()};
+  }
 
+  // Columns [begin, begin + count), [rank, count].
+  const float* strip(int64_t begin, int64_t count) {
+    const int64_t rank = layout_.rank;
+    strip_.resize(static_cast<size_t>(rank * count));
+    if (layout_.factors_transposed) {
+      turned_.resize(strip_.size());
+      stored_.decode_rows(begin * rank, count * rank, turned_.data());
+      transpose(turned_.data(), count, rank, strip_.data(), count);
+    } else {
+      for (int64_t k = 0; k < rank; ++k) stored_.decode_rows(k * values_ + begin, count, strip_.data() + k * count);
+    }
+    return strip_.data();
+  }
+
+ private:
+  const SdnqLayout& layout_;
+  int64_t values_;
+  Weight stored_;  // as one long vector
+  std::vector<float> strip_, turned_;
+};
+
+// In strips of columns of which the right factor has so few that they stay in the nearest cache for all rows.
 void add_factors(const Rows& rows, float* out) {
-  const std::vector<float> left = left_factor(rows), right = right_factor(rows);
+  constexpr int64_t kStrip = 128;
+  const std::vector<float> left = left_factor(rows);
   const int64_t rank = rows.layout.rank;
-  for (int64_t row = 0; row < rows.count; ++row)
-    add_low_rank(left.data() + row * rank, right.data(), rank, rows.values(), out + row * rows.values());
+  RightFactor right(rows);
+  for (int64_t begin = 0; begin < rows.values(); begin += kStrip) {
+    const int64_t count = std::min(kStrip, rows.values() - begin);
+    add_low_rank({left.data(), rank, right.strip(begin, count), rank, count, rows.values()}, rows.count, out + begin);
+  }
 }
 
 Status check_sdnq(const Weight& weight) {
@@ -128,12 +185,13 @@ void decode_sdnq(const Weight& weight, int64_t first, int64_t count, float* out)
   const auto layout = sdnq_layout(weight);
   VENEER_CHECK(layout.has_value());
   const Rows rows{weight, *layout, first, count};
-  const Scales scales(rows);
-  if (has_vector_loop(rows)) {
-    decode_by_runs(rows, scales, out);
-  } else {
-    read_codes(rows, out);
-    for (int64_t row = 0; row < count; ++row) apply_scales(rows, scales, row, out + row * rows.values());
+  const SdnqCodes codes{layout->type, weight.bytes.data(), layout->word_bytes};
+  RowScaler scaler(rows);
+  if (layout->transposed) read_transposed(rows, codes, out);
+  for (int64_t row = 0; row < count; ++row) {
+    float* values = out + row * rows.values();
+    if (!layout->transposed) sdnq_numbers(codes, (first + row) * rows.values(), rows.values(), values);
+    scaler.apply(row, values);
   }
   if (layout->rank > 0) add_factors(rows, out);
   if (layout->rotation > 1) hadamard_rotate(out, count * rows.values(), layout->rotation);

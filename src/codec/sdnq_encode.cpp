@@ -61,9 +61,8 @@ Factors split_off(const SdnqForm& form, const Sizes& sizes, std::vector<float>& 
   round_to(codec, factors.up, part.up);
   round_to(codec, factors.down, part.down);
   for (float& factor : part.up) factor = -factor;
-  for (int64_t row = 0; row < sizes.rows; ++row)
-    add_low_rank(part.up.data() + row * part.rank, part.down.data(), part.rank, sizes.row_values(),
-                 values.data() + row * sizes.row_values());
+  add_low_rank({part.up.data(), part.rank, part.down.data(), part.rank, sizes.row_values(), sizes.row_values()},
+               sizes.rows, values.data());
   return factors;
 }
 

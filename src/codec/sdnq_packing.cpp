@@ -1,14 +1,17 @@
 // The packing table: where the pieces of each code of a group lie.
 #include "codec/sdnq_packing.h"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
 
 namespace veneer::codec {
 namespace {
 
 struct Piece {
   uint8_t bits, word, shift;
+  uint8_t at = 0;  // its lowest bit within the code
 };
 
 constexpr size_t kMostCodes = 16;
@@ -33,7 +36,11 @@ constexpr Packing make(uint8_t bits, int64_t codes, int64_t words,
   size_t i = whole;
   for (const auto& pieces : cut) {
     Code& code = packing.codes[i++];
-    for (const Piece& piece : pieces) code.pieces[code.count++] = piece;
+    uint8_t at = 0;
+    for (const Piece& piece : pieces) {
+      code.pieces[code.count++] = {piece.bits, piece.word, piece.shift, at};
+      at = static_cast<uint8_t>(at + piece.bits);
+    }
   }
   return packing;
 }
@@ -90,38 +97,71 @@ constexpr Packing kPackings[] = {
            {1, 0, 15}}}),
 };
 
-const Packing& packing_of(int bits) { return kPackings[bits - 1]; }
+constexpr const Packing& packing_of(int bits) { return kPackings[bits - 1]; }
+
+constexpr uint32_t bits_of(const Piece& piece, uint32_t word) {
+  return ((word >> piece.shift) & ((1u << piece.bits) - 1u)) << piece.at;
+}
 
 uint32_t word_at(const std::byte* at, int word_bytes) {
   const auto low = static_cast<uint32_t>(at[0]);
   return word_bytes == 2 ? low | (static_cast<uint32_t>(at[1]) << 8) : low;
 }
 
+// Any range, piece by piece.
+void unpack_some(const SdnqWords& words, int64_t first, int64_t count, uint16_t* codes) {
+  const Packing& packing = packing_of(words.bits);
+  for (int64_t i = first; i < first + count; ++i) {
+    const std::byte* group = words.bytes + i / packing.size.codes * packing.size.words * words.word_bytes;
+    const Code& code = packing.codes[static_cast<size_t>(i % packing.size.codes)];
+    uint32_t value = 0;
+    for (size_t k = 0; k < code.count; ++k)
+      value |= bits_of(code.pieces[k], word_at(group + code.pieces[k].word * words.word_bytes, words.word_bytes));
+    *codes++ = static_cast<uint16_t>(value);
+  }
+}
+
+// Whole groups of words of the usual size. The words of a group are read once, and all places are constants.
+template <int kBits>
+void unpack_groups(const std::byte* bytes, int64_t groups, uint16_t* codes) {
+  static constexpr const Packing& kPacking = packing_of(kBits);
+  constexpr auto kWords = static_cast<size_t>(kPacking.size.words), kCodes = static_cast<size_t>(kPacking.size.codes);
+  constexpr int kWordBytes = kBits > 8 ? 2 : 1;
+  for (; groups > 0; --groups, bytes += kWords * kWordBytes, codes += kCodes) {
+    uint32_t words[kWords];
+    for (size_t i = 0; i < kWords; ++i) words[i] = word_at(bytes + i * kWordBytes, kWordBytes);
+    [&]<size_t... code>(std::index_sequence<code...>) {
+      ((codes[code] =
+            [&]<size_t... k>(std::index_sequence<k...>) {
+              constexpr const Code& kCode = kPacking.codes[code];
+              return static_cast<uint16_t>((... | bits_of(kCode.pieces[k], words[kCode.pieces[k].word])));
+            }(std::make_index_sequence<kPacking.codes[code].count>())),
+       ...);
+    }
+    (std::make_index_sequence<kCodes>());
+  }
+}
+
+using GroupsUnpacker = void (*)(const std::byte* bytes, int64_t groups, uint16_t* codes);
+constexpr GroupsUnpacker kUnpackers[] = {
+    unpack_groups<1>,  unpack_groups<2>,  unpack_groups<3>,  unpack_groups<4>,  unpack_groups<5>,
+    unpack_groups<6>,  unpack_groups<7>,  nullptr,           unpack_groups<9>,  unpack_groups<10>,
+    unpack_groups<11>, unpack_groups<12>, unpack_groups<13>, unpack_groups<14>, unpack_groups<15>,
+};
+
 }  // namespace
 
 SdnqPacking sdnq_packing(int bits) { return packing_of(bits).size; }
 
 void sdnq_unpack(const SdnqWords& words, int64_t first, int64_t count, uint16_t* codes) {
-  const Packing& packing = packing_of(words.bits);
-  const int64_t group_bytes = packing.size.words * words.word_bytes;
-  const std::byte* group = words.bytes + first / packing.size.codes * group_bytes;
-  auto index = static_cast<size_t>(first % packing.size.codes);
-  for (int64_t i = 0; i < count; ++i) {
-    const Code& code = packing.codes[index];
-    uint32_t value = 0;
-    int at = 0;
-    for (size_t k = 0; k < code.count; ++k) {
-      const Piece& piece = code.pieces[k];
-      const uint32_t word = word_at(group + piece.word * words.word_bytes, words.word_bytes);
-      value |= ((word >> piece.shift) & ((1u << piece.bits) - 1u)) << at;
-      at += piece.bits;
-    }
-    codes[i] = static_cast<uint16_t>(value);
-    if (++index == static_cast<size_t>(packing.size.codes)) {
-      index = 0;
-      group += group_bytes;
-    }
-  }
+  if (words.word_bytes > 2) return unpack_some(words, first, count, codes);
+  const SdnqPacking& size = packing_of(words.bits).size;
+  const int64_t begin = std::min(first + count, (first + size.codes - 1) / size.codes * size.codes);
+  const int64_t groups = (first + count - begin) / size.codes, end = begin + groups * size.codes;
+  unpack_some(words, first, begin - first, codes);
+  kUnpackers[words.bits - 1](words.bytes + begin / size.codes * size.words * words.word_bytes, groups,
+                             codes + (begin - first));
+  unpack_some(words, end, first + count - end, codes + (end - first));
 }
 
 }  // namespace veneer::codec

@@ -1,6 +1,10 @@
 // Dispatch of SDNQ's inner loops.
 #include "codec/sdnq_runs.h"
 
+#include <algorithm>
+
+#include "codec/minifloat.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/sdnq_runs.cpp"
 #include <hwy/foreach_target.h>
@@ -10,18 +14,30 @@
 #if HWY_ONCE
 namespace veneer::codec {
 
-HWY_EXPORT(ScaleNibbles);
-HWY_EXPORT(ScaleInt8);
+HWY_EXPORT(NibblesToF32);
+HWY_EXPORT(CodesToF32);
+HWY_EXPORT(MinifloatsToF32);
+HWY_EXPORT(ScaleRun);
+HWY_EXPORT(ScaleEach);
 HWY_EXPORT(AddLowRank);
 
-void scale_nibbles(const std::byte* in, int64_t count, const CodeScale& scale, float* out) {
-  HWY_DYNAMIC_DISPATCH(ScaleNibbles)(in, count, scale, out);
+void nibbles_to_f32(const std::byte* in, int64_t count, int offset, float* out) {
+  HWY_DYNAMIC_DISPATCH(NibblesToF32)(in, count, offset, out);
 }
-void scale_int8(const std::byte* in, int64_t count, const CodeScale& scale, float* out) {
-  HWY_DYNAMIC_DISPATCH(ScaleInt8)(in, count, scale, out);
+void codes_to_f32(const uint16_t* in, int64_t count, int offset, float* out) {
+  HWY_DYNAMIC_DISPATCH(CodesToF32)(in, count, offset, out);
 }
-void add_low_rank(const float* left, const float* right, int64_t rank, int64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(AddLowRank)(left, right, rank, count, out);
+void minifloats_to_f32(const uint16_t* in, int64_t count, const MinifloatBits& bits, float* out) {
+  HWY_DYNAMIC_DISPATCH(MinifloatsToF32)(in, count, bits, out);
+}
+void scale_run(float* values, int64_t count, float scale, float zero) {
+  HWY_DYNAMIC_DISPATCH(ScaleRun)(values, count, scale, zero);
+}
+void scale_each(float* values, int64_t count, const float* scales, const float* zeros) {
+  HWY_DYNAMIC_DISPATCH(ScaleEach)(values, count, scales, zeros);
+}
+void add_low_rank(const LowRankRows& product, int64_t rows, float* out) {
+  HWY_DYNAMIC_DISPATCH(AddLowRank)(product, rows, out);
 }
 
 }  // namespace veneer::codec

@@ -7,8 +7,8 @@
 
 #include "codec/convert.h"
 #include "codec/f8.h"
-#include "codec/minifloat.h"
 #include "codec/sdnq_packing.h"
+#include "codec/sdnq_runs.h"
 #include "core/format.h"
 
 namespace veneer::codec {
@@ -73,33 +73,42 @@ std::optional<SdnqType> parse_float(std::string_view text) {
   return type;
 }
 
-float value_of(const SdnqType& type, uint32_t code) {
-  if (type.kind == Kind::kMinifloat) return minifloat(code, type.exponent, type.mantissa, !type.is_unsigned);
-  const int offset = type.is_unsigned ? 0 : 1 << (type.bits - 1);
-  return static_cast<float>(static_cast<int>(code) - offset);
+constexpr int64_t kChunk = 512;
+using Chunk = std::array<uint16_t, kChunk>;
+
+// The values of codes with a word for each. Signed integers are stored with an offset.
+void values_of(const SdnqType& type, const Chunk& codes, int64_t count, float* out) {
+  if (type.is_integer()) return codes_to_f32(codes.data(), count, type.is_unsigned ? 0 : 1 << (type.bits - 1), out);
+  minifloats_to_f32(codes.data(), count, {type.exponent, type.mantissa, !type.is_unsigned}, out);
 }
 
 void packed_numbers(const SdnqCodes& packed, int64_t first, int64_t count, float* out) {
-  constexpr int64_t kChunk = 512;
-  std::array<uint16_t, kChunk> codes;
-  const SdnqWords words{packed.bytes, packed.word_bytes, packed.type.bits};
+  const SdnqType& type = packed.type;
+  if (type.is_integer() && type.bits == 4 && first % 2 == 0)
+    return nibbles_to_f32(packed.bytes + first / 2, count, type.is_unsigned ? 0 : 8, out);
+  Chunk codes;
+  const SdnqWords words{packed.bytes, packed.word_bytes, type.bits};
   for (int64_t done = 0; done < count; done += kChunk) {
     const int64_t now = std::min(kChunk, count - done);
     sdnq_unpack(words, first + done, now, codes.data());
-    for (int64_t i = 0; i < now; ++i) out[done + i] = value_of(packed.type, codes[static_cast<size_t>(i)]);
+    values_of(type, codes, now, out + done);
   }
 }
 
-// One code in one or two bytes of its own.
+// One code in one or two bytes of its own; signed integers of these sizes have no offset.
 void whole_numbers(const SdnqType& type, const std::byte* bytes, int64_t count, float* out) {
   const bool wide = type.bits == 16;
-  for (int64_t i = 0; i < count; ++i) {
-    uint16_t code = 0;
-    std::memcpy(&code, bytes + (wide ? 2 * i : i), wide ? 2 : 1);
-    if (type.kind == Kind::kMinifloat || type.is_unsigned)
-      out[i] = value_of(type, code);
-    else
-      out[i] = wide ? static_cast<float>(static_cast<int16_t>(code)) : static_cast<float>(static_cast<int8_t>(code));
+  if (type.is_integer() && !wide) return (type.is_unsigned ? u8_to_f32 : i8_to_f32)(bytes, count, out);
+  const auto flip = static_cast<uint16_t>(type.is_integer() && !type.is_unsigned ? 0x8000 : 0);
+  Chunk codes;
+  for (int64_t done = 0; done < count; done += kChunk) {
+    const int64_t now = std::min(kChunk, count - done);
+    for (int64_t i = 0; i < now; ++i) {
+      uint16_t code = 0;
+      std::memcpy(&code, bytes + (done + i) * (wide ? 2 : 1), wide ? 2 : 1);
+      codes[static_cast<size_t>(i)] = code ^ flip;
+    }
+    values_of(type, codes, now, out + done);
   }
 }
 

@@ -1,6 +1,7 @@
 // Reading of the cases, and decoding as a layer does it.
 #include "side_cases.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 
@@ -52,21 +53,48 @@ Shape shape_of(const Json& sizes) {
   return Shape(std::span<const int64_t>(list));
 }
 
-Tensor decode_joined(const io::WeightStore& store, const Json& config, const std::string& name, const Shape& shape) {
+std::optional<codec::Weight> join_case(const io::WeightStore& store, const Json& config, const std::string& name,
+                                       const Shape& shape) {
   const auto joined = io::assemble_quantized(store, config, "case");
   EXPECT_TRUE(joined) << joined.error().message;
-  if (!joined) return Tensor::zeros({1});
+  if (!joined) return std::nullopt;
   codec::Weight weight = joined->weights.find(name)->weight;
   if (weight.side->setting("open_shape", 0) != 0) weight.shape = shape;
   EXPECT_EQ(weight.shape, shape) << weight.shape.to_string();
   const Status checked = weight.codec->check(weight);
   EXPECT_TRUE(checked) << checked.error().message;
-  if (!checked || weight.shape != shape) return Tensor::zeros({1});
-  const std::vector<float> all = weight.decode_all();
-  std::vector<float> row(static_cast<size_t>(weight.row_values()));
-  for (int64_t r = 0; r < weight.rows(); ++r) {
-    weight.decode_rows(r, 1, row.data());
-    EXPECT_EQ(std::memcmp(row.data(), all.data() + r * weight.row_values(), row.size() * sizeof(float)), 0) << r;
+  return checked && weight.shape == shape ? std::optional(weight) : std::nullopt;
+}
+
+Tensor stored_tensor(const io::WeightStore& store, const std::string& name) {
+  const auto weight = store.weight(name);
+  EXPECT_TRUE(weight) << weight.error().message;
+  return weight ? Tensor::from(weight->decode_all(), weight->shape) : Tensor::zeros({1});
+}
+
+Json sdnq_config(const Json& entry) {
+  Json config = entry;
+  config["quant_method"] = "sdnq";
+  config["use_quantized_matmul_conv"] = entry["use_quantized_matmul"];
+  return config;
+}
+
+io::WeightStore sdnq_layer_of(const io::WeightStore& all, const std::string& id) {
+  return all.under(id + ".").renamed([](std::string_view name) {
+    static constexpr std::string_view kGolden[] = {"dequant", "x", "y", "adapter", "with_adapters"};
+    const bool golden = std::ranges::any_of(kGolden, [&](std::string_view start) { return name.starts_with(start); });
+    return golden ? std::string() : "layer." + std::string(name);
+  });
+}
+
+Tensor decode_joined(const io::WeightStore& store, const Json& config, const std::string& name, const Shape& shape) {
+  const auto weight = join_case(store, config, name, shape);
+  if (!weight) return Tensor::zeros({1});
+  const std::vector<float> all = weight->decode_all();
+  std::vector<float> row(static_cast<size_t>(weight->row_values()));
+  for (int64_t r = 0; r < weight->rows(); ++r) {
+    weight->decode_rows(r, 1, row.data());
+    EXPECT_EQ(std::memcmp(row.data(), all.data() + r * weight->row_values(), row.size() * sizeof(float)), 0) << r;
   }
   return Tensor::from(all, shape);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,20 @@ io::WeightStore quant_store(const std::string& path);
 
 Shape shape_of(const Json& sizes);
 
-// The named weight of `store` decoded, after its quantized tensors have been joined under `config`. Where the file does
-// not tell the layer's shape, it is taken to be `shape`, as a layer would. Every row decoded by itself must equal the
-// same row of the whole.
+// A plain tensor of a store. Fails the test when there is none.
+Tensor stored_tensor(const io::WeightStore& store, const std::string& name);
+
+// The configuration of an SDNQ case: the case's own fields are those of the library's.
+Json sdnq_config(const Json& entry);
+// What a file would hold of an SDNQ case, as a layer named "layer".
+io::WeightStore sdnq_layer_of(const io::WeightStore& all, const std::string& id);
+
+// The named weight of `store` after its quantized tensors have been joined under `config`, as a layer of this shape
+// takes it. Fails the test, and is empty, when that can not be done.
+std::optional<codec::Weight> join_case(const io::WeightStore& store, const Json& config, const std::string& name,
+                                       const Shape& shape);
+
+// That weight decoded. Every row decoded by itself must equal the same row of the whole.
 Tensor decode_joined(const io::WeightStore& store, const Json& config, const std::string& name, const Shape& shape);
 
 }  // namespace veneer::test

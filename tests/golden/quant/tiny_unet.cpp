@@ -26,7 +26,8 @@ void expect_tiny_unet_gives(const io::ModelPart& part, const Golden& golden, con
   ASSERT_TRUE(unet) << unet.error().message;
   auto device = device::open_device("cpu", 2, true);
   ASSERT_TRUE(device) << device.error().message;
-  pipeline::Workplace place(**device, size_t{1} << 28);
+  nn::PanelCache panels(size_t{1} << 28);
+  pipeline::Workplace place(**device, panels);
   const std::vector<int32_t> timesteps = golden.ids("timestep");
   for (size_t i = 0; i < timesteps.size(); ++i) {
     const auto index = static_cast<int64_t>(i);

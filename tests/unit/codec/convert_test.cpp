@@ -40,6 +40,19 @@ TEST(Convert, VectorDecodingEqualsScalarForEveryPattern) {
                               [](const std::byte* in, int64_t n, float* out) { bf16_to_f32(in, n, out); });
 }
 
+TEST(Convert, BytesAreWholeNumbers) {
+  const auto patterns = all_patterns();
+  for (const int64_t count : {600, 37, 1}) {
+    std::vector<float> with_sign(static_cast<size_t>(count)), without = with_sign;
+    i8_to_f32(patterns.data(), count, with_sign.data());
+    u8_to_f32(patterns.data(), count, without.data());
+    for (size_t i = 0; i < with_sign.size(); ++i) {
+      EXPECT_EQ(with_sign[i], static_cast<float>(static_cast<int8_t>(patterns[i]))) << i;
+      EXPECT_EQ(without[i], static_cast<float>(static_cast<uint8_t>(patterns[i]))) << i;
+    }
+  }
+}
+
 TEST(Convert, EncodeAfterDecodeIsTheIdentity) {
   for (uint32_t i = 0; i < 65536; ++i) {
     const auto bits = static_cast<uint16_t>(i);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -53,6 +54,37 @@ TEST(Hadamard, IsItsOwnInverseAndKeepsLengths) {
     EXPECT_GT(changed / static_cast<double>(values.size()), 0.1) << group;
     hadamard_rotate(turned.data(), 3 * group, group);
     for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(turned[i], values[i], 1e-5) << group << " " << i;
+  }
+}
+
+// To the bit: passes from the lowest digit up, additions in the order of the definition.
+TEST(Hadamard, VectorsEqualPlainPasses) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  for (size_t group = 2; group <= 1024; group *= 2) {
+    std::vector<float> values(3 * group);
+    for (float& value : values) value = normal(random);
+    std::vector<float> expected = values;
+    const bool by_fours = std::countr_zero(group) % 2 == 0;
+    for (size_t stride = 1; stride < group; stride *= by_fours ? 4 : 2)
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (i / stride % (by_fours ? 4 : 2) != 0) continue;
+        float* v = expected.data() + i;
+        const float a = v[0], b = v[stride];
+        if (by_fours) {
+          const float c = v[2 * stride], d = v[3 * stride];
+          v[0] = (a + b) + (c - d);
+          v[stride] = (a + b) - (c - d);
+          v[2 * stride] = (c + d) + (a - b);
+          v[3 * stride] = (c + d) - (a - b);
+        } else {
+          v[0] = a + b;
+          v[stride] = a - b;
+        }
+      }
+    for (float& value : expected) value *= 1.0f / std::sqrt(static_cast<float>(group));
+    hadamard_rotate(values.data(), static_cast<int64_t>(values.size()), static_cast<int64_t>(group));
+    EXPECT_EQ(values, expected) << group;
   }
 }
 

@@ -3,9 +3,11 @@
 
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <set>
 
+#include "codec/minifloat.h"
 #include "codec/sdnq_packing.h"
 #include "codec/sdnq_runs.h"
 #include "codec/sdnq_types.h"
@@ -89,7 +91,8 @@ TEST(SdnqPacking, EveryBitIsOneBitOfOneCode) {
 
 TEST(SdnqPacking, AnyRangeEqualsThatOfTheWhole) {
   std::mt19937 random(2);
-  for (const int bits : {1, 3, 5, 11, 15}) {
+  for (int bits = 1; bits <= 15; ++bits) {
+    if (bits == 8) continue;
     const SdnqPacking packing = sdnq_packing(bits);
     const int word_bytes = bits > 8 ? 2 : 1;
     std::vector<std::byte> words(static_cast<size_t>(5 * packing.words * word_bytes));
@@ -105,48 +108,96 @@ TEST(SdnqPacking, AnyRangeEqualsThatOfTheWhole) {
   }
 }
 
+// What a loop over the values gives.
+template <typename Value>
+std::vector<float> plain(int64_t count, const Value& value_at) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = value_at(static_cast<size_t>(i));
+  return values;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
 // To the bit, at every length around the vectors' own.
-TEST(SdnqRuns, VectorsEqualPlainLoops) {
+TEST(SdnqRuns, CodesEqualPlainLoops) {
   std::mt19937 random(3);
   std::vector<std::byte> bytes(128);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  const float scale = 0.0123f, zero = -0.377f;
-  for (int64_t count = 0; count <= 128; count += 2) {
-    std::vector<float> out(static_cast<size_t>(count) + 1, 99.0f), plain = out;
-    for (int64_t i = 0; i < count; ++i) {
-      const int nibble = (static_cast<int>(bytes[static_cast<size_t>(i / 2)]) >> (i % 2 * 4)) & 15;
-      const float product = (static_cast<float>(nibble) - 8.0f) * scale;
-      plain[static_cast<size_t>(i)] = product + zero;
-    }
-    scale_nibbles(bytes.data(), count, {8.0f, scale, zero}, out.data());
-    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
-    for (int64_t i = 0; i < count; ++i) {
-      const float product = static_cast<float>(static_cast<int8_t>(bytes[static_cast<size_t>(i)])) * scale;
-      plain[static_cast<size_t>(i)] = product + zero;
-    }
-    scale_int8(bytes.data(), count, {0.0f, scale, zero}, out.data());
-    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
+  std::vector<uint16_t> words(128);
+  for (uint16_t& word : words) word = static_cast<uint16_t>(random());
+  for (int64_t count = 0; count <= 128; ++count) {
+    std::vector<float> out(static_cast<size_t>(count));
+    nibbles_to_f32(bytes.data(), count, 8, out.data());
+    EXPECT_TRUE(same_bits(
+        out,
+        plain(count,
+              [&](size_t i) { return static_cast<float>(static_cast<int>(bytes[i / 2] >> (i % 2 * 4)) % 16 - 8); })))
+        << count;
+    codes_to_f32(words.data(), count, 512, out.data());
+    EXPECT_TRUE(same_bits(out, plain(count, [&](size_t i) { return static_cast<float>(words[i] - 512); }))) << count;
   }
 }
 
+// Every code of every kind of small float, in one run.
+TEST(SdnqRuns, MinifloatsEqualTheirDefinition) {
+  for (int exponent = 1; exponent <= 5; ++exponent)
+    for (int mantissa = 0; exponent + mantissa <= 15; ++mantissa)
+      for (const bool has_sign : {false, true}) {
+        std::vector<uint16_t> codes(size_t{1} << (exponent + mantissa + has_sign));
+        std::iota(codes.begin(), codes.end(), uint16_t{0});
+        const auto count = static_cast<int64_t>(codes.size());
+        std::vector<float> out(codes.size());
+        minifloats_to_f32(codes.data(), count, {exponent, mantissa, has_sign}, out.data());
+        const auto expected = plain(count, [&](size_t i) { return minifloat(codes[i], exponent, mantissa, has_sign); });
+        EXPECT_TRUE(same_bits(out, expected)) << exponent << " " << mantissa << " " << has_sign;
+      }
+}
+
+TEST(SdnqRuns, ScalesEqualPlainLoops) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> codes(70), scales(70), zeros(70);
+  for (auto* values : {&codes, &scales, &zeros})
+    for (float& value : *values) value = normal(random);
+  for (int64_t count = 0; count <= 70; ++count) {
+    std::vector<float> run(codes.begin(), codes.begin() + count), each = run;
+    scale_run(run.data(), count, scales[0], zeros[0]);
+    scale_each(each.data(), count, scales.data(), zeros.data());
+    const auto scaled = [](float code, float scale, float zero) {
+      const float product = code * scale;  // rounded before the sum
+      return product + zero;
+    };
+    EXPECT_TRUE(same_bits(run, plain(count, [&](size_t i) { return scaled(codes[i], scales[0], zeros[0]); }))) << count;
+    EXPECT_TRUE(same_bits(each, plain(count, [&](size_t i) { return scaled(codes[i], scales[i], zeros[i]); })))
+        << count;
+  }
+}
+
+// Rows by fours and left over, columns by vectors, in strips and left over; the left factor and the sums as parts of
+// wider matrices, of which the other columns stay as they are.
 TEST(SdnqRuns, LowRankProductEqualsAPlainLoop) {
+  constexpr int64_t kRank = 5, kStride = 7;
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
-  for (const int64_t count : {1, 7, 16, 31, 64, 100}) {
-    constexpr int64_t kRank = 5;
-    std::vector<float> left(kRank), right(static_cast<size_t>(kRank * count)),
-        out(static_cast<size_t>(count) + 1, 0.5f);
-    for (float& value : left) value = normal(random);
-    for (float& value : right) value = normal(random);
-    std::vector<float> plain = out;
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t k = 0; k < kRank; ++k) {
-        const float product = left[static_cast<size_t>(k)] * right[static_cast<size_t>(k * count + i)];
-        plain[static_cast<size_t>(i)] += product;
-      }
-    add_low_rank(left.data(), right.data(), kRank, count, out.data());
-    EXPECT_EQ(std::memcmp(out.data(), plain.data(), out.size() * sizeof(float)), 0) << count;
-  }
+  for (const int64_t rows : {1, 3, 4, 9})
+    for (const int64_t count : {1, 7, 31, 64, 100, 300}) {
+      std::vector<float> left(static_cast<size_t>(rows * kStride)), right(static_cast<size_t>(kRank * count));
+      for (float& value : left) value = normal(random);
+      for (float& value : right) value = normal(random);
+      const int64_t width = count + 3;
+      std::vector<float> out(static_cast<size_t>(rows * width), 0.5f), expected = out;
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < count; ++i)
+          for (int64_t k = 0; k < kRank; ++k) {
+            const float product =
+                left[static_cast<size_t>(r * kStride + k)] * right[static_cast<size_t>(k * count + i)];
+            expected[static_cast<size_t>(r * width + i)] += product;
+          }
+      add_low_rank({left.data(), kStride, right.data(), kRank, count, width}, rows, out.data());
+      EXPECT_TRUE(same_bits(out, expected)) << rows << " " << count;
+    }
 }
 
 }  // namespace
