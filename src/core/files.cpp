@@ -79,6 +79,14 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::release(std::span<const std::byte> range) const {
+  if (!mapped_ || range.data() < bytes_.data() || range.data() + range.size() > bytes_.data() + bytes_.size()) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(range.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(range.data() + range.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 Status MappedFile::still_whole() const {
   struct stat info {};
   if (!mapped_) return {};

@@ -29,6 +29,9 @@ class MappedFile {
   // A file that was cut after it was mapped would stop the process on the next read; callers ask before long work.
   // Errors: bad_file when the size on disk is no longer the size that was mapped.
   Status still_whole() const;
+  // Lets go of the memory in which the pages wholly inside the range stand; a later read brings them back from the
+  // file. Nothing for a range elsewhere or a file that was read instead of mapped.
+  void release(std::span<const std::byte> range) const;
 
  private:
   MappedFile() = default;

@@ -13,11 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ComponentFolder {
-  const char* name;
-  Part part;
-};
-
 constexpr ComponentFolder kComponents[] = {
     {"unet", Part::kDenoiser},
     {"transformer", Part::kDenoiser},
@@ -104,6 +99,8 @@ void add_component(Component component, const fs::path& folder, Part part, Model
 
 }  // namespace
 
+std::span<const ComponentFolder> component_folders() { return kComponents; }
+
 bool is_diffusers_folder(const fs::path& folder) {
   return is_there(folder / "model_index.json") || is_folder(folder / "unet") || is_folder(folder / "transformer");
 }
@@ -148,6 +145,7 @@ Result<Component> open_component_folder(const fs::path& folder, MappedFile::Mode
   VENEER_TRY(assembled, assemble_quantized(weights, quantization, folder.string()));
   component.weights = std::move(assembled.weights);
   component.warnings = std::move(assembled.warnings);
+  component.quantization = std::move(quantization);
   return component;
 }
 

@@ -3,10 +3,18 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
 #include "io/model_files.h"
 
 namespace veneer::io {
+
+// The components' folders and what each holds. Two names may mean one part; a model has one of them.
+struct ComponentFolder {
+  const char* name;
+  Part part;
+};
+std::span<const ComponentFolder> component_folders();
 
 // True when the folder has a model_index.json or a sub-folder of a denoiser.
 bool is_diffusers_folder(const std::filesystem::path& folder);
@@ -19,6 +27,7 @@ Result<ModelFiles> open_diffusers_folder(const std::filesystem::path& folder, Ma
 struct Component {
   WeightStore weights;                     // empty when the folder has a configuration only
   Json config;                             // config.json, or null
+  Json quantization = {};                  // how the weights are quantized, or null
   std::vector<std::string> warnings = {};  // of assemble_quantized
 };
 // The weights are assembled by the configuration's "quantization_config", or by quantization_config.json beside it.

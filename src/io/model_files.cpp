@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "io/assemble.h"
+#include "io/carried_config.h"
 #include "io/container.h"
 #include "io/diffusers_folder.h"
 #include "io/printable.h"
@@ -46,7 +47,7 @@ Result<Component> open_component(const fs::path& path, MappedFile::Mode mode, st
   if (is_folder(path)) return open_component_folder(path, mode);
   VENEER_TRY(weights, open_weights(path, mode));
   VENEER_TRY(assembled, assemble_quantized(weights, Json(), path.string()));
-  return Component{std::move(assembled.weights), Json(), std::move(assembled.warnings)};
+  return Component{std::move(assembled.weights), Json(), Json(), std::move(assembled.warnings)};
 }
 
 // Everything that one path holds; bare names are taken for `wanted`.
@@ -56,6 +57,7 @@ Result<ModelFiles> open_path(const fs::path& path, MappedFile::Mode mode, std::o
   ModelFiles files = sort_into_parts(component.weights, path.string(), wanted);
   files.warnings.insert(files.warnings.end(), component.warnings.begin(), component.warnings.end());
   if (files.parts.size() == 1) files.parts.begin()->second.config = std::move(component.config);
+  VENEER_TRY_STATUS(take_carried_config(files));
   return files;
 }
 

@@ -106,6 +106,11 @@ std::string WeightStore::content_hash() const {
 
 std::string WeightStore::source() const { return files_.empty() ? "(no file)" : files_.front()->path().string(); }
 
+void WeightStore::release() const {
+  for (const auto& [name, entry] : entries_)
+    for (const auto& file : files_) file->release(entry.weight.bytes);
+}
+
 Status WeightStore::still_whole() const {
   for (const auto& file : files_) VENEER_TRY_STATUS(file->still_whole());
   return {};

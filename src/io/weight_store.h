@@ -57,6 +57,8 @@ class WeightStore {
   std::string content_hash() const;
   std::string source() const;  // the file, or the first of several, for messages
   Status still_whole() const;  // of every file; core/files.h
+  // Lets go of the memory that mapped weights stand in; they are read again when somebody asks for them.
+  void release() const;
 
  private:
   Entries entries_;

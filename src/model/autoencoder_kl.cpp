@@ -200,7 +200,7 @@ Result<std::unique_ptr<Autoencoder>> AutoencoderKl::build(const io::ModelPart& p
   if (groups < 1)
     return Error{ErrorCode::kBadFile, concat(part.source, ": config.json: \"norm_num_groups\" must be positive"),
                  part.source};
-  const io::WeightStore weights = autoencoder_names(part.weights).apply(part.weights);
+  const io::WeightStore weights = autoencoder_names(names_of(part.weights)).apply(part.weights);
   LayerBuilder builder(weights, "vae", vae->layers_);
   if (builder.has("encoder.conv_in")) vae->build_encoder(builder, groups);
   const int64_t encoded = vae->latent_channels_;

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/format.h"
-#include "model/name_map.h"
 #include "nn/builder.h"
 #include "nn/operations.h"
 #include "nn/product.h"
@@ -32,7 +31,7 @@ struct Block {
 class Clip final : public TextEncoder {
  public:
   static Result<std::unique_ptr<TextEncoder>> build(const io::ModelPart& part, const std::string& component);
-  Tensor encode(nn::Context& context, std::span<const int32_t> ids, int64_t skip) const override;
+  Tensor encode(nn::Context& context, const Input& input) const override;
   int64_t width() const override { return tokens_->weight.row_values(); }
   int64_t positions() const override { return positions_->weight.rows(); }
   int64_t vocabulary() const override { return tokens_->weight.rows(); }
@@ -68,12 +67,7 @@ Status Clip::read_config(const io::ModelPart& part) {
 
 Result<std::unique_ptr<TextEncoder>> Clip::build(const io::ModelPart& part, const std::string& component) {
   auto clip = std::unique_ptr<Clip>(new Clip());
-  // Very old checkpoints and the newest library leave out the leading "text_model.".
-  NameMap names;
-  if (has_prefix(part.weights, "encoder.layers.0.")) {
-    for (const char* top : {"embeddings", "encoder", "final_layer_norm"}) names.add(top, concat("text_model.", top));
-  }
-  const io::WeightStore weights = names.apply(part.weights);
+  const io::WeightStore weights = clip_names(names_of(part.weights)).apply(part.weights);
   LayerBuilder builder(weights, component, clip->layers_);
   clip->tokens_ =
       builder.embedding("text_model.embeddings.token_embedding.weight", LayerBuilder::kAny, LayerBuilder::kAny);
@@ -103,17 +97,25 @@ void Clip::run_block(nn::Context& context, const Block& block, Tensor& x) const 
   nn::add_(context, x, nn::linear(context, *block.fc2, m));
 }
 
-Tensor Clip::encode(nn::Context& context, std::span<const int32_t> ids, int64_t skip) const {
-  VENEER_CHECK(static_cast<int64_t>(ids.size()) <= positions() && skip >= 0 && skip <= depth());
-  std::vector<int32_t> places(ids.size());
+Tensor Clip::encode(nn::Context& context, const Input& input) const {
+  const auto count = static_cast<int64_t>(input.ids.size());
+  VENEER_CHECK(count <= positions() && input.skip >= 0 && input.skip <= depth());
+  std::vector<int32_t> places(input.ids.size());
   for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int32_t>(i);
-  Tensor x = nn::embed(context, *tokens_, ids).reshaped({1, static_cast<int64_t>(ids.size()), width()});
+  Tensor x = nn::embed(context, *tokens_, input.ids, input.extra_rows).reshaped({1, count, width()});
   nn::add_(context, x, nn::embed(context, *positions_, places));
-  for (size_t i = 0; i + static_cast<size_t>(skip) < blocks_.size(); ++i) run_block(context, blocks_[i], x);
+  for (size_t i = 0; i + static_cast<size_t>(input.skip) < blocks_.size(); ++i) run_block(context, blocks_[i], x);
   return nn::layer_norm(context, *final_norm_, x, epsilon_);
 }
 
 }  // namespace
+
+NameMap clip_names(const NameSet& names) {
+  NameMap map;
+  if (has_prefix(names, "encoder.layers.0."))
+    for (const char* top : {"embeddings", "encoder", "final_layer_norm"}) map.add(top, concat("text_model.", top));
+  return map;
+}
 
 Result<std::unique_ptr<TextEncoder>> build_clip(const io::ModelPart& part, const std::string& component) {
   return Clip::build(part, component);

@@ -2,9 +2,14 @@
 #pragma once
 
 #include "io/model_files.h"
+#include "model/name_map.h"
 #include "model/parts.h"
 
 namespace veneer::model {
+
+// Very old checkpoints and the newest library leave out the leading "text_model.": from such names to the canonical
+// ones.
+NameMap clip_names(const NameSet& names);
 
 // `part` in the Hugging Face spelling, with or without the leading "text_model.". The activation and the number of
 // heads come from config.json where there is one; else heads are 64 wide, and a width of 768 means quick GELU. Errors:

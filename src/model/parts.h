@@ -63,8 +63,13 @@ class Autoencoder : public Network {
 // Turns the tokens of one chunk into hidden states.
 class TextEncoder : public Network {
  public:
-  // `skip` layers are left out at the end; the final norm is applied where the family does so. [1, ids, width].
-  virtual Tensor encode(nn::Context& context, std::span<const int32_t> ids, int64_t skip) const = 0;
+  struct Input {
+    std::span<const int32_t> ids;
+    int64_t skip = 0;   // layers that are left out at the end
+    Tensor extra_rows;  // [n, width]: of the token embedding, for ids from vocabulary() on; may be empty
+  };
+  // The final norm is applied where the family does so. [1, ids, width].
+  virtual Tensor encode(nn::Context& context, const Input& input) const = 0;
   virtual int64_t width() const = 0;
   virtual int64_t positions() const = 0;  // tokens of a chunk, framing included
   virtual int64_t vocabulary() const = 0;

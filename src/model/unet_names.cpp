@@ -80,22 +80,76 @@ void add_up_blocks(NameMap& map, const io::WeightStore& store) {
   }
 }
 
-}  // namespace
+// The same three lists, walked in canonical names.
+void number_down_blocks(NameMap& map, const NameSet& names) {
+  map.add("input_blocks.0.0", "conv_in");
+  int number = 1;
+  for (int level = 0; has_prefix(names, concat("down_blocks.", level, ".")); ++level) {
+    const std::string to = concat("down_blocks.", level);
+    for (int j = 0; has_prefix(names, concat(to, ".resnets.", j, ".")); ++j, ++number) {
+      const std::string from = concat("input_blocks.", number);
+      add_resnet(map, from + ".0", concat(to, ".resnets.", j));
+      map.add(from + ".1", concat(to, ".attentions.", j));
+    }
+    if (has_prefix(names, to + ".downsamplers.0."))
+      map.add(concat("input_blocks.", number++, ".0.op"), to + ".downsamplers.0.conv");
+  }
+}
 
-bool is_original_unet(const io::WeightStore& store) { return store.contains("input_blocks.0.0.weight"); }
+void number_middle_block(NameMap& map, const NameSet& names) {
+  int number = 0;
+  for (int j = 0; has_prefix(names, concat("mid_block.resnets.", j, ".")); ++j) {
+    add_resnet(map, concat("middle_block.", number++), concat("mid_block.resnets.", j));
+    if (j == 0 && has_prefix(names, "mid_block.attentions.0."))
+      map.add(concat("middle_block.", number++), "mid_block.attentions.0");
+  }
+}
 
-NameMap original_unet_names(const io::WeightStore& store) {
-  NameMap map;
+void number_up_blocks(NameMap& map, const NameSet& names) {
+  int number = 0;
+  for (int level = 0; has_prefix(names, concat("up_blocks.", level, ".")); ++level) {
+    const std::string to = concat("up_blocks.", level);
+    bool attention = false;
+    for (int j = 0; has_prefix(names, concat(to, ".resnets.", j, ".")); ++j, ++number) {
+      const std::string from = concat("output_blocks.", number);
+      add_resnet(map, from + ".0", concat(to, ".resnets.", j));
+      attention = has_prefix(names, concat(to, ".attentions.", j, "."));
+      if (attention) map.add(from + ".1", concat(to, ".attentions.", j));
+    }
+    if (has_prefix(names, to + ".upsamplers.0."))
+      map.add(concat("output_blocks.", number - 1, attention ? ".2" : ".1", ".conv"), to + ".upsamplers.0.conv");
+  }
+}
+
+void add_ends(NameMap& map) {
   map.add("time_embed.0", "time_embedding.linear_1");
   map.add("time_embed.2", "time_embedding.linear_2");
   map.add("label_emb.0.0", "add_embedding.linear_1");
   map.add("label_emb.0.2", "add_embedding.linear_2");
   map.add("out.0", "conv_norm_out");
   map.add("out.2", "conv_out");
+}
+
+}  // namespace
+
+bool is_original_unet(const io::WeightStore& store) { return store.contains("input_blocks.0.0.weight"); }
+
+NameMap original_unet_names(const io::WeightStore& store) {
+  NameMap map;
+  add_ends(map);
   add_down_blocks(map, store);
   add_middle_block(map, store);
   add_up_blocks(map, store);
   return map;
+}
+
+NameMap unet_names_as_original(const NameSet& canonical) {
+  NameMap map;
+  add_ends(map);
+  number_down_blocks(map, canonical);
+  number_middle_block(map, canonical);
+  number_up_blocks(map, canonical);
+  return map.inverted();
 }
 
 }  // namespace veneer::model

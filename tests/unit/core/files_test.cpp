@@ -34,6 +34,17 @@ TEST_F(Files, MappedAndReadFilesHoldTheSame) {
   }
 }
 
+TEST_F(Files, ReleasedPagesComeBackAsTheyWere) {
+  const std::string text(100000, 'x');
+  ASSERT_TRUE(write_file_atomically(folder_ / "a", text));
+  for (const auto mode : {MappedFile::Mode::kMap, MappedFile::Mode::kRead}) {
+    const auto file = *MappedFile::open(folder_ / "a", mode);
+    file->release(file->bytes());
+    file->release(std::as_bytes(std::span(text)));  // of nobody's file: nothing happens
+    EXPECT_EQ(std::memcmp(file->bytes().data(), text.data(), text.size()), 0);
+  }
+}
+
 // What lies in a weight's bytes cannot be changed by mistake: a store into them ends the process.
 TEST_F(Files, PagesAreReadOnly) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
