@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "device/operations.h"
@@ -50,6 +51,9 @@ class Device {
   virtual std::string name() const = 0;         // as --backend spells it: "cpu", "ref"
   virtual std::string description() const = 0;  // for people: "AVX-512, 2 threads"
   virtual bool host_visible() const { return true; }
+  // Float32 can be added to a weight that this device holds in the given type ("f16", "bf16", ...) where it lies. Asked
+  // only of devices whose memory the host can not reach.
+  virtual bool can_add_into(std::string_view /*type*/) const { return true; }
 
   const OperationTable& operations() const { return operations_; }
   template <typename Operation>

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "device/cpu/cpu_device.h"
+#include "device/mask/mask_device.h"
 #include "device/ref/ref_device.h"
 
 namespace veneer::device {
@@ -20,6 +21,7 @@ std::span<const DeviceKind> device_kinds() { return kDeviceKinds; }
 
 Result<std::unique_ptr<Device>> open_device(std::string_view name, int threads, bool strict) {
   if (name.empty() || name == "auto" || name == "default") return kDeviceKinds.front().open(threads, strict);
+  if (name.starts_with("mask(")) return mask::open(name, threads, strict);
   std::vector<std::string> names;
   for (const DeviceKind& kind : kDeviceKinds) {
     if (kind.name == name) return kind.open(threads, strict);

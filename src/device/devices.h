@@ -18,7 +18,8 @@ struct DeviceKind {
 
 // A plain constant array, best first; `ref` last.
 std::span<const DeviceKind> device_kinds();
-// "", "auto" and "default" mean the first. Errors: usage for a name that is none, listing those that are.
+// "", "auto" and "default" mean the first; "mask(cpu; device-memory)" wraps one (mask/mask_device.h). Errors: usage for
+// a name that is none, listing those that are.
 Result<std::unique_ptr<Device>> open_device(std::string_view name, int threads, bool strict);
 
 // Has every operation and does nothing: for measuring what a network will allocate.

@@ -101,7 +101,7 @@ Tensor attention(Context& context, const Tensor& q, const Tensor& k, const Tenso
   return y;
 }
 
-Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids) {
+Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids, const Tensor& more) {
   const int64_t width = table.weight.row_values();
   Tensor y = context.arena.allocate({static_cast<int64_t>(ids.size()), width});
   if (context.measuring()) return y;
@@ -109,8 +109,13 @@ Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids)
   const codec::Weight& weight = overlay ? overlay->weight_of(table) : table.weight;
   std::vector<float> base;
   for (size_t i = 0; i < ids.size(); ++i) {
-    VENEER_CHECK(ids[i] >= 0 && ids[i] < table.out());
     float* row = y.f32() + static_cast<int64_t>(i) * width;
+    if (const int64_t other = ids[i] - table.out(); other >= 0) {
+      VENEER_CHECK(!more.empty() && other < more.shape[0] && more.shape.back() == width);
+      std::copy_n(more.f32() + other * width, width, row);
+      continue;
+    }
+    VENEER_CHECK(ids[i] >= 0);
     weight.decode_rows(ids[i], 1, row);
     if (!overlay) continue;
     base.assign(row, row + width);

@@ -29,8 +29,8 @@ Tensor copy(Context& context, const Tensor& x);
 Tensor attention(Context& context, const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
                  bool causal = false);
 
-// Rows of the table: [ids] -> [ids.size(), width].
-Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids);
+// Rows of the table: [ids] -> [ids.size(), width]. Ids behind the last row are rows of `more` [n, width].
+Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids, const Tensor& more = {});
 
 // [count, width]: cosines, then sines, of t * 10000^(-i / (width / 2)).
 Tensor sinusoid(Context& context, std::span<const float> t, int64_t width);

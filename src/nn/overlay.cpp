@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codec/side_factors.h"
 #include "nn/term_rows.h"
 
 namespace veneer::nn {
@@ -66,26 +67,44 @@ class Maker {
   }
 
   void add_products(const Program& program) {
-    Program rest = program;
-    std::erase_if(rest.terms, [](const Term& t) {
-      return std::holds_alternative<Vector>(t) || std::holds_alternative<Replace>(t);
-    });
+    Program rest = products_of(program);
     if (rest.terms.empty()) return;
     const bool input = std::any_of(rest.terms.begin(), rest.terms.end(), acts_on_input);
     const bool output = std::any_of(rest.terms.begin(), rest.terms.end(), is_output_turn);
     const bool rotates = std::any_of(rest.terms.begin(), rest.terms.end(),
                                      [](const Term& t) { return std::holds_alternative<Rotate>(t); });
     if (!input && !rotates) return add_gained(rest);
-    for (Term& term : rest.terms)
-      if (const Rotate* rotate = std::get_if<Rotate>(&term)) term = for_device(*rotate);
+    turn_rotations(rest);
     // A changed input reaches all outputs: where only a slice of them is meant, it is not a shift.
     const bool shifts = !output && is_whole(rest);
     (shifts ? overlay_.shifts : overlay_.turns).push_back(std::move(rest));
   }
 
+  // Programs of additive terms alone give the same sum in any order and on anything.
+  void add_chain(std::span<const Program> programs) {
+    std::vector<Program> chain;
+    bool turns = false;
+    for (const Program& program : programs) {
+      if (program.is_neutral()) continue;
+      Program& rest = chain.emplace_back(products_of(program));
+      if (rest.terms.empty()) {
+        chain.pop_back();
+        continue;
+      }
+      turns |= !std::all_of(rest.terms.begin(), rest.terms.end(), is_additive);
+    }
+    if (!turns || chain.size() < 2) {
+      for (const Program& program : chain) add_products(program);
+      return;
+    }
+    for (Program& program : chain) turn_rotations(program);
+    overlay_.chain = std::move(chain);
+  }
+
   void finish(const OverlayOptions& options) {
     if (std::any_of(gain_.begin(), gain_.end(), [](double g) { return g != 1; }))
       overlay_.gain_out.assign(gain_.begin(), gain_.end());
+    if (options.side_factors && join_side_factors()) return;
     if (!should_fold(options)) return;
     overlay_.folded = std::move(overlay_.beside);
     overlay_.beside.clear();
@@ -93,6 +112,20 @@ class Maker {
   }
 
  private:
+  // Without the vectors and replacements.
+  static Program products_of(const Program& program) {
+    Program rest = program;
+    std::erase_if(rest.terms, [](const Term& t) {
+      return std::holds_alternative<Vector>(t) || std::holds_alternative<Replace>(t);
+    });
+    return rest;
+  }
+
+  static void turn_rotations(Program& program) {
+    for (Term& term : program.terms)
+      if (const Rotate* rotate = std::get_if<Rotate>(&term)) term = for_device(*rotate);
+  }
+
   void add_vector(const Program& program, const Vector& vector) {
     const bool bias = vector.of == Vector::Of::kBias;
     std::optional<std::vector<float>>& copy = bias ? overlay_.bias : overlay_.norm;
@@ -144,6 +177,25 @@ class Maker {
     return columns * out;
   }
 
+  // All of them at once, when all are pairs for the whole layer.
+  bool join_side_factors() {
+    if (overlay_.weight || overlay_.beside.empty() || overlay_.turns_output() || !overlay_.shifts.empty()) return false;
+    codec::Weight weight = layer_.weight;
+    for (const Addend& addend : overlay_.beside) {
+      const Pair* pair = std::get_if<Pair>(&addend.term);
+      if (!pair || pair->up.shape[0] != layer_.out()) return false;
+      Tensor up = pair->up.clone();
+      for (float& value : up.values()) value *= addend.factor * pair->scale;
+      auto joined = codec::with_side_factors(weight, up.values(), pair->down.values(), pair->up.shape[1]);
+      if (!joined) return false;
+      weight = *std::move(joined);
+    }
+    overlay_.weight = std::move(weight);
+    overlay_.beside.clear();
+    overlay_.route = Route::kFolded;
+    return true;
+  }
+
   bool should_fold(const OverlayOptions& options) const {
     if (layer_.kind == LayerKind::kEmbedding || overlay_.beside.empty()) return false;
     if (!overlay_.turns.empty() || !overlay_.shifts.empty()) return false;
@@ -178,6 +230,10 @@ std::string_view name_of(Route route) {
 
 int64_t Overlay::base_products() const {
   int64_t count = 1 + (turns_output() && !shifts.empty() ? 1 : 0);
+  int64_t chained = 1;  // what an input reaches is run once for each way through the programs before
+  for (const Program& program : chain)
+    if (std::any_of(program.terms.begin(), program.terms.end(), acts_on_input)) chained *= 2;
+  if (!chain.empty()) return chained;
   for (const Program& turn : turns) count += std::any_of(turn.terms.begin(), turn.terms.end(), acts_on_input) ? 1 : 0;
   return count;
 }
@@ -187,7 +243,7 @@ int64_t Overlay::held_bytes() const {
       static_cast<int64_t>((gain_out.size() + (bias ? bias->size() : 0) + (norm ? norm->size() : 0)) * sizeof(float));
   for (const auto* addends : {&beside, &folded})
     for (const Addend& addend : *addends) bytes += nn::held_bytes(addend.term);
-  for (const auto* programs : {&shifts, &turns})
+  for (const auto* programs : {&shifts, &turns, &chain})
     for (const Program& program : *programs)
       for (const Term& term : program.terms) bytes += nn::held_bytes(term);
   return bytes + (weight ? static_cast<int64_t>(weight->stored_bytes()) : 0);
@@ -203,9 +259,10 @@ std::shared_ptr<const Overlay> make_overlay(const Layer& layer, std::span<const 
     changes = true;
     for (const Term& term : program.terms) overlay->terms.push_back(describe(term));
     maker.add_copies(program);
-    if (!merged) maker.add_products(program);
+    if (!merged && !options.chain) maker.add_products(program);
   }
   if (!changes) return nullptr;
+  if (!merged && options.chain) maker.add_chain(programs);
   maker.finish(options);
   if (merged) {
     overlay->weight = std::move(merged);

@@ -29,6 +29,7 @@ struct Overlay {
   std::vector<Addend> folded;   // additive terms that join the decoded rows; all their first_row are 0
   std::vector<Program> shifts;  // programs that turn only what goes into the base product
   std::vector<Program> turns;   // programs that turn what comes out of it; their rotations as the device wants them
+  std::vector<Program> chain;   // in place of all of these: each program acts on the result of those before it
   std::vector<float> gain_out;  // all plain output gains together, [out]; empty when there are none
   std::optional<std::vector<float>> bias;  // adapted copy; replaces the layer's own
   std::optional<std::vector<float>> norm;  // adapted copy of a norm's weight
@@ -45,8 +46,10 @@ struct Overlay {
 };
 
 struct OverlayOptions {
-  bool fold_dense = true;  // compute is float32
-  bool fold_pairs = true;  // also low-rank terms where that is cheaper; not in strict arithmetic
+  bool fold_dense = true;     // compute is float32
+  bool fold_pairs = true;     // also low-rank terms where that is cheaper; not in strict arithmetic
+  bool side_factors = false;  // pairs join the side factors of formats that have them (codec/side_factors.h)
+  bool chain = false;         // each program acts on the result of those before it, not on the weight as stored
 };
 
 // Null when all programs are neutral. Programs come in canonical order and were lowered for this layer; `merged` is the

@@ -17,6 +17,16 @@ bool PanelCache::keep(const void* key, int64_t first, const device::Panel& panel
   return true;
 }
 
+void PanelCache::clear() {
+  panels_.clear();
+  bytes_ = 0;
+}
+
+void PanelCache::set_budget(size_t budget_bytes) {
+  if (bytes_ > budget_bytes) clear();
+  budget_ = budget_bytes;
+}
+
 void PanelCache::forget(const void* key) {
   const auto begin = panels_.lower_bound({key, std::numeric_limits<int64_t>::min()});
   auto end = begin;

@@ -23,6 +23,10 @@ class PanelCache {
   // overlay.
   void forget(const void* key);
 
+  void clear();
+  // Drops everything when it no longer fits.
+  void set_budget(size_t budget_bytes);
+
   size_t bytes() const { return bytes_; }
   size_t budget() const { return budget_; }
 

@@ -62,6 +62,26 @@ void run_turns(Context& context, const Layer& layer, const Overlay& overlay, con
   }
 }
 
+// x times the weight as the first `count` programs of the chain leave it.
+Tensor chained(Context& context, const Layer& layer, const Overlay& overlay, size_t count, const Tensor& x,
+               const Shape& shape) {
+  if (count == 0) {
+    Tensor y = context.arena.allocate(shape);
+    base_product(context, layer, &overlay, input_of(layer, x), {y.f32(), layer.out()}, false);
+    return y;
+  }
+  const Program& program = overlay.chain[count - 1];
+  const std::vector<Tensor> inputs = inputs_of(context, program, x);
+  const bool turns_input = std::any_of(program.terms.begin(), program.terms.end(), acts_on_input);
+  Tensor y = chained(context, layer, overlay, count - 1, x, shape);
+  Tensor z = turns_input ? chained(context, layer, overlay, count - 1, inputs.back(), shape) : copy(context, y);
+  run_program(context, layer, program, inputs, z);
+  const Tensor before = copy(context, y);
+  keep_other_columns(context, program, before, z);
+  add_difference(context, z, before, program.amount, y);
+  return y;
+}
+
 // W x with everything that acts on x or on W x itself.
 void turned_product(Context& context, const Layer& layer, const Overlay& overlay, const Tensor& x, Tensor& y) {
   const Output out{y.f32(), layer.out()};
@@ -90,7 +110,9 @@ void turned_product(Context& context, const Layer& layer, const Overlay& overlay
 
 void product(Context& context, const Layer& layer, const Tensor& x, Tensor& y) {
   const Overlay* overlay = context.overlay_of(layer);
-  if (overlay) {
+  if (overlay && !overlay->chain.empty()) {
+    y = chained(context, layer, *overlay, overlay->chain.size(), x, y.shape);
+  } else if (overlay) {
     turned_product(context, layer, *overlay, x, y);
     for (const Addend& addend : overlay->beside)
       add_term_product(context, layer, addend.term, addend.factor, x, {y.f32() + addend.first_row, layer.out()});

@@ -11,12 +11,13 @@
 namespace veneer::text {
 namespace {
 
-constexpr std::string_view kPositional[] = {"te", "unet", "dyn"};
-constexpr std::string_view kUnsupported[] = {"in", "mid", "out", "lbw", "module", "start", "stop", "step"};
+constexpr std::string_view kArguments[] = {"te", "unet", "dyn", "in", "mid", "out", "lbw"};
+constexpr size_t kPositional = 3;  // the first so many also go without their names
+constexpr std::string_view kUnsupported[] = {"module", "start", "stop", "step"};
 constexpr std::string_view kHighNoise = "|high_noise|";
 
-// The arguments behind the name, before they are read as numbers; indexed like kPositional.
-using RawArguments = std::array<std::optional<std::string_view>, std::size(kPositional)>;
+// The arguments behind the name, before they are read as numbers; indexed like kArguments.
+using RawArguments = std::array<std::optional<std::string_view>, std::size(kArguments)>;
 
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -34,16 +35,14 @@ class ArgumentReader {
     VENEER_TRY(raw, sort_out(arguments));
     AdapterRequest request;
     request.name = name;
-    const auto& [te, unet, dyn] = raw;
-    if (te) {
-      VENEER_TRY(scale, number("te", *te));
-      request.text_encoder_scale = scale;
-    }
+    const auto& [te, unet, dyn, in, mid, out, lbw] = raw;
+    VENEER_TRY_STATUS(read_number("te", te, request.text_encoder_scale));
     request.denoiser_scale = request.text_encoder_scale;
-    if (unet) {
-      VENEER_TRY(scale, number("unet", *unet));
-      request.denoiser_scale = scale;
-    }
+    VENEER_TRY_STATUS(read_number("unet", unet, request.denoiser_scale));
+    VENEER_TRY_STATUS(read_number("in", in, request.in_scale));
+    VENEER_TRY_STATUS(read_number("mid", mid, request.mid_scale));
+    VENEER_TRY_STATUS(read_number("out", out, request.out_scale));
+    if (lbw) request.block_weights = *lbw;
     if (dyn) {
       int64_t rank = 0;
       if (!parse_number(*dyn, rank) || rank < 1)
@@ -69,12 +68,12 @@ class ArgumentReader {
     for (const std::string& argument : arguments) {
       const size_t equals = argument.find('=');
       if (equals == std::string::npos) {
-        if (next == positional.size()) return usage(concat("has an argument too many: \"", argument, "\""));
+        if (next == kPositional) return usage(concat("has an argument too many: \"", argument, "\""));
         positional[next++] = trim(argument);
         continue;
       }
       VENEER_TRY(index, index_of(trim(std::string_view(argument).substr(0, equals))));
-      if (named[index]) return usage(concat("gives ", kPositional[index], " twice"));
+      if (named[index]) return usage(concat("gives ", kArguments[index], " twice"));
       named[index] = trim(std::string_view(argument).substr(equals + 1));
     }
     for (size_t i = 0; i < named.size(); ++i)
@@ -83,18 +82,19 @@ class ArgumentReader {
   }
 
   Result<size_t> index_of(std::string_view key) const {
-    const auto found = std::ranges::find(kPositional, key);
-    if (found != std::end(kPositional)) return static_cast<size_t>(found - std::begin(kPositional));
+    const auto found = std::ranges::find(kArguments, key);
+    if (found != std::end(kArguments)) return static_cast<size_t>(found - std::begin(kArguments));
     if (std::ranges::find(kUnsupported, key) != std::end(kUnsupported))
       return unsupported(concat("the argument ", key, "="));
-    return usage(concat("has an unknown argument ", key, "=; known are te=, unet= and dyn="));
+    return usage(concat("has an unknown argument ", key, "=; known are te=, unet=, dyn=, in=, mid=, out= and lbw="));
   }
 
-  Result<double> number(std::string_view key, std::string_view text) const {
-    if (contains(text, "@")) return unsupported(concat("the value by step ", key, "=", text));
-    double value = 0;
-    if (!parse_number(text, value)) return usage(concat(key, " must be a number, found \"", text, "\""));
-    return value;
+  // Leaves `value` as it is when the argument is not given.
+  Status read_number(std::string_view key, std::optional<std::string_view> text, double& value) const {
+    if (!text) return {};
+    if (contains(*text, "@")) return unsupported(concat("the value by step ", key, "=", *text));
+    if (!parse_number(*text, value)) return usage(concat(key, " must be a number, found \"", *text, "\""));
+    return {};
   }
 
   std::string_view place_;

@@ -3,6 +3,7 @@
 //
 //   tag   = "<" word ":" arg (":" arg)* ">"     word: lora or lyco, the same thing; args hold no ">"
 //   arg   = value | key "=" value               positional ones in order: name, te, unet, dyn
+//   key   = te, unet, dyn, in, mid, out, lbw
 // A number for te holds for the denoiser too, unless that has its own. A named argument wins over a positional one.
 // There is no escaping: a literal "<lora:" cannot be written.
 #pragma once
@@ -22,6 +23,10 @@ struct AdapterRequest {
   double text_encoder_scale = 1.0;  // te
   double denoiser_scale = 1.0;      // unet
   std::optional<int64_t> dyn_rank;  // dyn: use only the first so many ranks
+  double in_scale = 1.0;            // in, mid, out: factors on the three sides of a UNet
+  double mid_scale = 1.0;
+  double out_scale = 1.0;
+  std::optional<std::string> block_weights;  // lbw: a preset or numbers, which adapt::BlockWeights reads and judges
   bool operator==(const AdapterRequest&) const = default;
 };
 
@@ -33,7 +38,7 @@ struct TaggedPrompt {
 
 // Takes every tag out of a positive prompt. Tags with another word (<hypernet:...>) are removed with a warning.
 // Errors, each naming the tag: usage for a missing name, a malformed number or an argument that does not exist;
-// unsupported for what the grammar knows and this program does not do (in, mid, out, lbw, module, values by step,
+// unsupported for what the grammar knows and this program does not do (module, start, stop, step, values by step,
 // |high_noise|).
 Result<TaggedPrompt> take_adapter_tags(std::string_view prompt);
 

@@ -139,6 +139,14 @@ Status check_extra_words(std::span<const ExtraWord> words) {
 
 }  // namespace
 
+bool mentions(const Prompt& prompt, std::string_view word) {
+  const ExtraWord words[] = {{std::string(word)}};
+  for (const PromptSection& section : prompt)
+    for (const PromptPiece& piece : section)
+      if (find_extra_word(piece.text, words).word) return true;
+  return false;
+}
+
 Result<ChunkedPrompt> chunk_prompt(const Prompt& prompt, const ClipTokenizer& tokenizer, const ChunkOptions& options) {
   VENEER_TRY_STATUS(check_extra_words(options.extra_words));
   std::optional<int32_t> comma_id;

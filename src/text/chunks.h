@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -42,6 +43,9 @@ struct ChunkOptions {
   int comma_backtrack = 0;  // when a chunk is full, what follows a comma at most this many tokens back moves on with it
   std::span<const ExtraWord> extra_words;
 };
+
+// Whether a word occurs in a prompt in such a way that, as an ExtraWord, it would be replaced.
+bool mentions(const Prompt& prompt, std::string_view word);
 
 // A BREAK ends the chunk; one at the very end of a prompt adds none. An empty prompt is one chunk. The rows of an extra
 // word stay in one chunk.

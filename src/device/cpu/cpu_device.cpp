@@ -20,10 +20,10 @@ CpuDevice::CpuDevice(int threads) : threads_(threads) {
   operations_.add<AddVector>(add_vector);
   operations_.add<Upsample>(upsample);
   operations_.add<Concat>(concat_channels);
-    operations_.add<ScaleColumns>(scale_columns);
-    operations_.add<RotateColumns>(rotate_columns);
-    operations_.add<MixGroups>(mix_groups);
-    operations_.add<AddDifference>(add_difference);
+  operations_.add<ScaleColumns>(scale_columns);
+  operations_.add<RotateColumns>(rotate_columns);
+  operations_.add<MixGroups>(mix_groups);
+  operations_.add<AddDifference>(add_difference);
 }
 
 std::string CpuDevice::description() const {

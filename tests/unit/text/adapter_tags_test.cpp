@@ -9,7 +9,21 @@ namespace veneer::text {
 namespace {
 
 AdapterRequest request(std::string name, double te, double unet, std::optional<int64_t> dyn = {}) {
-  return {std::move(name), te, unet, dyn};
+  AdapterRequest request;
+  request.name = std::move(name);
+  request.text_encoder_scale = te;
+  request.denoiser_scale = unet;
+  request.dyn_rank = dyn;
+  return request;
+}
+
+AdapterRequest with_blocks(AdapterRequest request, double in, double mid, double out,
+                           std::optional<std::string> list = {}) {
+  request.in_scale = in;
+  request.mid_scale = mid;
+  request.out_scale = out;
+  request.block_weights = std::move(list);
+  return request;
 }
 
 TEST(AdapterTags, TableOfRequests) {
@@ -32,6 +46,11 @@ TEST(AdapterTags, TableOfRequests) {
       {"<lora:name:0.3:0.4:unet=0.7>", request("name", 0.3, 0.7)},
       {"<lora:name:dyn=8>", request("name", 1, 1, 8)},
       {"<lora:te=0.5:name>", request("name", 0.5, 0.5)},
+      {"<lora:name:0.5:in=2:mid=-1:out=0>", with_blocks(request("name", 0.5, 0.5), 2, -1, 0)},
+      {"<lora:name:lbw=OUTALL>", with_blocks(request("name", 1, 1), 1, 1, 1, "OUTALL")},
+      {"<lora:name:lbw=1,0,0.5:0.8:mid=0>", with_blocks(request("name", 0.8, 0.8), 1, 0, 1, "1,0,0.5")},
+      {"<lora:name:lbw=anything>", with_blocks(request("name", 1, 1), 1, 1, 1, "anything")},  // judged elsewhere
+      {"<lora:name:lbw=>", with_blocks(request("name", 1, 1), 1, 1, 1, "")},
   };
   for (const auto& [tag, expected] : cases) {
     const auto result = take_adapter_tags(concat("a ", tag, " b"));
@@ -104,12 +123,13 @@ TEST(AdapterTags, ErrorsNameTheTagAndTheArgument) {
       {"<lora:x:dyn=2.5>", kUsage, "dyn must be a whole number from 1 up, found \"2.5\""},
       {"<lora:x:1:1:1:1>", kUsage, "has an argument too many: \"1\""},
       {"<lora:x:te=1:te=2>", kUsage, "gives te twice"},
-      {"<lora:x:foo=1>", kUsage, "has an unknown argument foo=; known are te=, unet= and dyn="},
-      {"<lora:x:=1>", kUsage, "has an unknown argument =; known are te=, unet= and dyn="},
-      {"<lora:x:in=0.5>", kUnsupported, "the argument in= is not supported; leave it out"},
-      {"<lora:x:mid=0.5>", kUnsupported, "the argument mid= is not supported; leave it out"},
-      {"<lora:x:out=0.5>", kUnsupported, "the argument out= is not supported; leave it out"},
-      {"<lora:x:1:lbw=OUTALL>", kUnsupported, "the argument lbw= is not supported; leave it out"},
+      {"<lora:x:foo=1>", kUsage, "has an unknown argument foo=; known are te=, unet=, dyn=, in=, mid=, out= and lbw="},
+      {"<lora:x:=1>", kUsage, "has an unknown argument =; known are te=, unet=, dyn=, in=, mid=, out= and lbw="},
+      {"<lora:x:in=half>", kUsage, "in must be a number, found \"half\""},
+      {"<lora:x:mid=>", kUsage, "mid must be a number, found \"\""},
+      {"<lora:x:out=1:out=1>", kUsage, "gives out twice"},
+      {"<lora:x:lbw=ALL:lbw=INS>", kUsage, "gives lbw twice"},
+      {"<lora:x:out=0@0,1@1>", kUnsupported, "the value by step out=0@0,1@1 is not supported; leave it out"},
       {"<lora:x:module=a>", kUnsupported, "the argument module= is not supported; leave it out"},
       {"<lora:x:start=3>", kUnsupported, "the argument start= is not supported; leave it out"},
       {"<lora:x:step=3-5>", kUnsupported, "the argument step= is not supported; leave it out"},
@@ -149,7 +169,7 @@ TEST(AdapterOption, ErrorsNameTheValue) {
       {":0.8", "adapter :0.8: has no name; write <lora:NAME:0.8> or FILE:0.8"},
       {"x.pt:", "adapter x.pt:: te must be a number, found \"\""},
       {"x.pt:strong", "adapter x.pt:strong: te must be a number, found \"strong\""},
-      {"x.pt:lbw=ALL", "adapter x.pt:lbw=ALL: the argument lbw= is not supported; leave it out"},
+      {"x.pt:step=1-2", "adapter x.pt:step=1-2: the argument step= is not supported; leave it out"},
   };
   for (const auto& [value, message] : cases) {
     const auto result = parse_adapter_option(value);

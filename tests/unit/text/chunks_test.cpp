@@ -183,6 +183,27 @@ TEST(Chunks, ExtraWordsStayInOneChunk) {
   }
 }
 
+TEST(Chunks, MentionsAreWhatWouldBeReplaced) {
+  const std::tuple<const char*, const char*, bool> cases[] = {
+      {"a fox", "fox", true},
+      {"a FOX!", "Fox", true},
+      {"foxes", "fox", false},
+      {"a (red (fox:2))", "fox", true},
+      {"(fo:2)x", "fox", false},
+      {"x BREAK fox", "fox", true},
+      {"<s1>", "<s1>", true},
+      {"a<s1>b", "<s1>", true},
+      {"a red fox", "red fox", true},
+      {"", "fox", false},
+      {"fox", "", false},
+  };
+  for (const auto& [text, word, expected] : cases) {
+    const auto prompt = parse_prompt(text);
+    ASSERT_TRUE(prompt);
+    EXPECT_EQ(mentions(*prompt, word), expected) << text << " / " << word;
+  }
+}
+
 TEST(Chunks, RefuseExtraWordsThatDoNotFit) {
   const std::pair<ExtraWord, std::string> cases[] = {
       {{"big", 578, 76}, "embedding big: has 76 rows, a chunk takes 1 to 75"},
