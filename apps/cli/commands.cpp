@@ -13,19 +13,21 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"image", "Draw pictures from text (the default)", run_image},
+    Command{"convert", "Write a model in other number formats or another container", run_convert},
     Command{"inspect", "Show what a model, an adapter or another file of tensors holds", run_inspect},
+    Command{"adapters", "List, check, measure, merge and rename adapters", run_adapters},
     Command{"metadata", "Show the text that a picture carries", run_metadata},
     Command{"version", "Show version, commit and what the processor can do", run_version},
 };
 
-constexpr std::string_view kLaterCommands[] = {"adapters", "bench", "convert", "upscale"};
+constexpr std::string_view kLaterCommands[] = {"bench", "upscale"};
 
 // The values of --mode, and the commands they became.
 struct Mode {
   std::string_view name;
   std::string_view command;  // empty: not in this version
 };
-constexpr Mode kModes[] = {{"img_gen", "image"}, {"metadata", "metadata"}, {"convert", ""},
+constexpr Mode kModes[] = {{"img_gen", "image"}, {"metadata", "metadata"}, {"convert", "convert"},
                            {"upscale", ""},      {"vid_gen", ""},          {"adetailer", ""}};
 
 Error not_available(std::string_view what, std::string_view name) {

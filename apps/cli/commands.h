@@ -20,6 +20,8 @@ struct Command {
 std::span<const Command> commands();
 
 Status run_image(std::span<const std::string> args, Console& console);
+Status run_adapters(std::span<const std::string> args, Console& console);
+Status run_convert(std::span<const std::string> args, Console& console);
 Status run_inspect(std::span<const std::string> args, Console& console);
 Status run_metadata(std::span<const std::string> args, Console& console);
 Status run_version(std::span<const std::string> args, Console& console);

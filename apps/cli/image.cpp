@@ -43,10 +43,16 @@ Json result_json(const PictureWriter& writer, const pipeline::RunReport& report,
   Json seconds = {{"load", load_seconds}};  // opening the model; its weights are read when they are first used
   seconds.update(report.seconds);
   return {{"images", writer.account()},
-          {"receipt", nullptr},
+          {"receipt", report.stack ? report.stack->receipt.to_json(true) : Json()},
           {"plan", report.plan},
           {"seconds", std::move(seconds)},
           {"warnings", report.warnings}};
+}
+
+Status write_receipt(const std::filesystem::path& file, const pipeline::RunReport& report) {
+  const Json receipt = report.stack ? report.stack->receipt.to_json(true) : Json();
+  const std::string text = receipt.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return write_file_atomically(file, text);
 }
 
 Status draw(const ImageOptions& options, Console& console) {
@@ -59,6 +65,7 @@ Status draw(const ImageOptions& options, Console& console) {
   if (cancel.get() != pipeline::CancelMode::kNone) return cancelled();
   Progress progress(console);
   VENEER_TRY(result, session->generate(options.request, callbacks(progress, writer), cancel));
+  if (!options.receipt.empty()) VENEER_TRY_STATUS(write_receipt(options.receipt, result.report));
   if (!options.save_latents.empty()) VENEER_TRY_STATUS(save_latents(options.save_latents, result.pictures));
   return console.options().json ? write_json(result_json(writer, result.report, load.count())) : Status();
 }

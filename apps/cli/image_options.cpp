@@ -34,21 +34,28 @@ Setter sigmas(std::vector<double>& target) {
 
 OptionGroup model_group(SessionOptions& session) {
   io::ModelPaths& paths = session.paths;
-  return {
-      "Model",
-      {{"-m,--model", "PATH", "Model file or folder; emoji-v1 is the one that ships with the program",
-        path(paths.model)},
-       {"--diffusion-model", "FILE", "Denoiser, over that of --model", path(paths.denoiser)},
-       {"--clip_l", "FILE", "CLIP-L text encoder", path(paths.clip_l)},
-       {"--clip_g", "FILE", "OpenCLIP-bigG text encoder", path(paths.clip_g)},
-       {"--t5xxl", "FILE", "T5 text encoder", path(paths.t5xxl)},
-       {"--vae", "FILE", "Autoencoder", path(paths.vae)},
-       {"--taesd,--tae", "FILE", "Tiny autoencoder; decodes unless --taesd-preview-only is given",
-        path(paths.tiny_vae)},
-       {"--taesd-preview-only", "", "Use the tiny autoencoder for previews only", flag(session.tiny_vae_preview_only)},
-       {"--tokenizer", "DIR", "Folder with vocab.json and merges.txt", path(paths.tokenizer)},
-       {"--prediction", "NAME", "What the denoiser predicts: eps, v, edm_v, sd3_flow, flux_flow (detected)",
-        named(session.prediction, sample::prediction_named)}}};
+  OptionGroup group = model_file_options(paths);
+  const std::vector<Option> more = {
+      {"--taesd,--tae", "FILE", "Tiny autoencoder; decodes unless --taesd-preview-only is given", path(paths.tiny_vae)},
+      {"--taesd-preview-only", "", "Use the tiny autoencoder for previews only", flag(session.tiny_vae_preview_only)},
+      {"--tokenizer", "DIR", "Folder with vocab.json and merges.txt", path(paths.tokenizer)},
+      {"--prediction", "NAME", "What the denoiser predicts: eps, v, edm_v, sd3_flow, flux_flow (detected)",
+       named(session.prediction, sample::prediction_named)}};
+  group.options.insert(group.options.end(), more.begin(), more.end());
+  return group;
+}
+
+// GiB, decimals allowed.
+Setter gibibytes(std::optional<uint64_t>& target) {
+  return [&target](const std::string& value) -> Status {
+    constexpr double kMost = 1 << 20;
+    double amount = 0;
+    VENEER_TRY_STATUS(number(amount)(value));
+    if (!(amount >= 0 && amount <= kMost))
+      return Error{ErrorCode::kUsage, concat("expected GiB from 0 to ", kMost, ", found \"", value, "\""), {}};
+    target = static_cast<uint64_t>(amount * (1 << 30));
+    return {};
+  };
 }
 
 OptionGroup engine_group(SessionOptions& session, bool& list_devices) {
@@ -64,30 +71,31 @@ OptionGroup engine_group(SessionOptions& session, bool& list_devices) {
             choice(session.compute,
                    {{"auto", ComputeType::kAuto}, {"f32", ComputeType::kF32}, {"bf16", ComputeType::kBf16}})},
            {"--strict,--reproducible", "", "Reference arithmetic: float32, direct convolutions", flag(session.strict)},
-           {"--no-mmap", "", "Read files into memory instead of mapping them",
-            [&mode = session.paths.mode](const std::string&) -> Status {
-              mode = MappedFile::Mode::kRead;
-              return {};
-            }},
+           {"--ram", "GIB", "Memory for decoded weights that are kept between steps (half of what is free)",
+            gibibytes(session.panel_cache_bytes)},
+           no_mapping_option(session.paths),
            {"--eager-load", "", "Read all weights before the work begins", flag(session.eager_load)}}};
 }
 
 OptionGroup picture_group(ImageOptions& options) {
   Request& request = options.request;
-  return {"Picture",
-          {{"-p,--prompt", "TEXT", "What to draw", text(request.prompt)},
-           {"--prompt-file", "FILE", "The same from a file", path(options.prompt_file)},
-           {"-n,--negative-prompt", "TEXT", "What to keep away from", text(request.negative_prompt)},
-           {"--negative-prompt-file", "FILE", "The same from a file", path(options.negative_prompt_file)},
-           {"-W,--width", "N", "Width in pixels (that of --init-img, else the model's)", whole(request.width)},
-           {"-H,--height", "N", "Height in pixels", whole(request.height)},
-           {"-s,--seed", "N", "Seed of the first picture; below 0: random (42)", whole(request.seed)},
-           {"-b,--batch-count", "N", "Number of pictures, each with the next seed (1)", whole(request.batch_count)},
-           {"-i,--init-img", "FILE", "Picture to start from", path(options.init_image)},
-           {"--strength", "X", "How much of it is drawn anew, 0 to 1 (0.75)", number(request.strength)},
-           {"--mask", "FILE", "Where to draw anew: white (everywhere)", path(options.mask)},
-           {"--init-latents", "FILE", "Noise to start from: safetensors with \"latents\" [1,C,h,w]",
-            path(options.init_latents)}}};
+  return {
+      "Picture",
+      {{"-p,--prompt", "TEXT", "What to draw", text(request.prompt)},
+       {"--prompt-file", "FILE", "The same from a file", path(options.prompt_file)},
+       {"-n,--negative-prompt", "TEXT", "What to keep away from", text(request.negative_prompt)},
+       {"--negative-prompt-file", "FILE", "The same from a file", path(options.negative_prompt_file)},
+       {"--embd-dir", "DIR", "Folder of textual inversions; a word of the prompt that is a file's name stands for it",
+        path(options.session.embedding_dir)},
+       {"-W,--width", "N", "Width in pixels (that of --init-img, else the model's)", whole(request.width)},
+       {"-H,--height", "N", "Height in pixels", whole(request.height)},
+       {"-s,--seed", "N", "Seed of the first picture; below 0: random (42)", whole(request.seed)},
+       {"-b,--batch-count", "N", "Number of pictures, each with the next seed (1)", whole(request.batch_count)},
+       {"-i,--init-img", "FILE", "Picture to start from", path(options.init_image)},
+       {"--strength", "X", "How much of it is drawn anew, 0 to 1 (0.75)", number(request.strength)},
+       {"--mask", "FILE", "Where to draw anew: white (everywhere)", path(options.mask)},
+       {"--init-latents", "FILE", "Noise to start from: safetensors with \"latents\" [1,C,h,w]",
+        path(options.init_latents)}}};
 }
 
 OptionGroup sampling_group(Request& request) {
@@ -108,6 +116,51 @@ OptionGroup sampling_group(Request& request) {
         named(request.sampler_rng, sample::generator_named)},
        {"--extra-sample-args", "LIST", "Settings of solvers and schedules: \"k=v,k=v\"",
         text(request.extra_sample_args)}}};
+}
+
+// Words of an enumeration, by the function that knows them.
+template <typename T>
+Setter word_of(T& target, std::optional<T> (*from)(std::string_view), const char* words) {
+  return [&target, from, words](const std::string& value) -> Status {
+    const std::optional<T> found = from(value);
+    if (!found) return Error{ErrorCode::kUsage, concat("expected ", words, ", found \"", value, "\""), {}};
+    target = *found;
+    return {};
+  };
+}
+
+OptionGroup adapter_group(ImageOptions& options) {
+  pipeline::AdapterOrder& order = options.request.adapters;
+  SessionOptions& session = options.session;
+  return {"Adapters (also as tags in the prompt: <lora:NAME:STRENGTH>)",
+          {{"--adapter,--lora", "FILE[:ARG...]",
+            "LoRA or relative to draw with; ARG: a strength (1), te=X, unet=X, in=X, mid=X, out=X, lbw=PRESET|LIST, "
+            "dyn=RANK; may be repeated",
+            [&order](const std::string& value) -> Status {
+              VENEER_TRY(request, text::parse_adapter_option(value));
+              order.adapters.push_back(std::move(request));
+              return {};
+            }},
+           {"--lora-model-dir,--adapter-dir", "DIR", "Where names of adapters are looked for (.)",
+            path(session.adapter_dir)},
+           {"--lora-apply-mode", "MODE", "auto, at_runtime (exact) or immediately (rounded copies) (auto)",
+            word_of(order.mode, adapt::apply_mode_from, "auto, immediately or at_runtime")},
+           {"--adapter-policy", "WORD", "What counts as an error: report, strict or lenient (report)",
+            word_of(order.policy, adapt::policy_from, "report, strict or lenient")},
+           {"--combine", "WORD", "Several adapters: sum, or chain in their order (sum)",
+            word_of(order.combine, adapt::combine_from, "sum or chain")},
+           {"--dora", "WORD", "DoRA at strengths other than 1: interp, peft or lycoris (interp)",
+            word_of(order.dora, adapt::dora_from, "interp, peft or lycoris")},
+           {"--receipt", "FILE", "Write what became of every key and layer as JSON", path(options.receipt)},
+           {"--lora-cache-mb", "N", "Memory for adapters that are not in use (512)",
+            [&bytes = session.adapter_cache_bytes](const std::string& value) -> Status {
+              int64_t megabytes = 0;
+              VENEER_TRY_STATUS(whole(megabytes)(value));
+              if (megabytes < 0 || megabytes > (int64_t{1} << 24))
+                return Error{ErrorCode::kUsage, concat("expected a number of MiB, found \"", value, "\""), {}};
+              bytes = static_cast<uint64_t>(megabytes) << 20;
+              return {};
+            }}}};
 }
 
 OptionGroup decoding_group(pipeline::TilingOptions& tiling) {
@@ -145,7 +198,8 @@ OptionGroup output_group(ImageOptions& options) {
 OptionTable image_option_table(ImageOptions& options, ConsoleOptions& console) {
   return {"veneer image",
           "Draws pictures from text.",
-          {picture_group(options), sampling_group(options.request), model_group(options.session), output_group(options),
+          {picture_group(options), adapter_group(options), sampling_group(options.request),
+           model_group(options.session), output_group(options), type_options(options.types),
            decoding_group(options.request.tiling), engine_group(options.session, options.list_devices),
            general_options(console), options_without_effect(options.no_effect), options_not_available()}};
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model_options.h"
 #include "options.h"
 #include "pipeline/session.h"
 
@@ -14,6 +15,7 @@ namespace veneer::cli {
 struct ImageOptions {
   pipeline::SessionOptions session;
   pipeline::Request request;
+  TypeOptions types;  // becomes a member of the session's options
 
   // Files that become members of the request.
   std::filesystem::path prompt_file, negative_prompt_file;
@@ -23,6 +25,7 @@ struct ImageOptions {
   std::string output = "./output.png";  // "-": stdout
   int first_index = 0;                  // of a numbered output
   std::filesystem::path preview = "./preview.png";
+  std::filesystem::path receipt;       // of the adapters, whole; empty: not written
   std::filesystem::path save_latents;  // empty: not saved
   bool image_metadata = true;
 

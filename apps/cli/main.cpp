@@ -41,7 +41,8 @@ int report(const Error& error, bool json, Console& console) {
   console.end_status();
   console.write(LogLevel::kError, error.message);
   if (error.code == ErrorCode::kUsage)
-    console.write_plain("usage: veneer [image|inspect|metadata|version] [OPTIONS]; veneer COMMAND --help lists them");
+    console.write_plain(
+        "usage: veneer [image|convert|inspect|metadata|version] [OPTIONS]; veneer COMMAND --help lists them");
   int code = exit_code(error.code);
   if (json) {
     const Json object = {{"code", name_of(error.code)}, {"message", error.message}, {"where", error.where}};

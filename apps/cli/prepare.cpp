@@ -39,11 +39,9 @@ Status read_prompt(std::string_view option, const fs::path& file, std::string& p
 Status take_tags(pipeline::Request& request, const Log& log) {
   VENEER_TRY(positive, text::take_adapter_tags(request.prompt));
   text::TaggedPrompt negative = text::drop_adapter_tags(request.negative_prompt);
-  if (!positive.adapters.empty())
-    return Error{ErrorCode::kUnsupported,
-                 concat("--prompt: the tag <lora:", positive.adapters.front().name,
-                        "> asks for an adapter, which this version cannot apply; leave it out"),
-                 "--prompt"};
+  request.written_prompt = request.prompt;
+  std::vector<text::AdapterRequest>& adapters = request.adapters.adapters;
+  adapters.insert(adapters.end(), positive.adapters.begin(), positive.adapters.end());
   for (const std::string& warning : positive.warnings) log.warn(warning);
   for (const std::string& warning : negative.warnings) log.warn(warning);
   request.prompt = std::move(positive.text);
@@ -76,6 +74,7 @@ Status check_outputs(const ImageOptions& options, const ConsoleOptions& console)
     VENEER_TRY(names, OutputNames::parse(options.output, options.first_index, options.request.batch_count));
     VENEER_TRY_STATUS(for_option("--output", check_writable(names.file(0).path)));
   }
+  if (!options.receipt.empty()) VENEER_TRY_STATUS(for_option("--receipt", check_writable(options.receipt)));
   if (!options.save_latents.empty())
     VENEER_TRY_STATUS(for_option("--save-latents", check_writable(options.save_latents)));
   if (options.request.preview != pipeline::PreviewMode::kNone)
@@ -107,6 +106,8 @@ Status prepare(ImageOptions& options, const ConsoleOptions& console, const Log& 
   VENEER_TRY_STATUS(read_pictures(options));
   VENEER_TRY_STATUS(pipeline::validate(request));
   VENEER_TRY_STATUS(check_outputs(options, console));
+  VENEER_TRY(types, options.types.parse());
+  options.session.types = std::move(types);
   choose_model(options.session, log);
   return {};
 }

@@ -7,8 +7,8 @@
 namespace veneer::cli {
 
 // Fills options.request and options.session. Warnings go to `log`. Errors: those of reading each file, with the option
-// in front; usage (options that exclude each other, values out of range); unsupported (adapter tags in the prompt);
-// io (a place that cannot be written to).
+// in front; usage (options that exclude each other, values out of range); unsupported (adapter tags with arguments of
+// later versions); io (a place that cannot be written to).
 Status prepare(ImageOptions& options, const ConsoleOptions& console, const Log& log);
 
 }  // namespace veneer::cli

@@ -16,8 +16,21 @@ std::string count_and_rate(int step, int steps, double seconds) {
   return concat(step, "/", steps, rate.empty() ? "" : " - ", rate);
 }
 
-// step / steps in parts of `whole`, rounded down.
-int share(int step, int steps, int whole) { return static_cast<int>(int64_t{step} * whole / steps); }
+// done / total in parts of `whole`, rounded down.
+int share(uint64_t done, uint64_t total, int whole) {
+  return static_cast<int>(static_cast<double>(done) * whole / static_cast<double>(total));
+}
+
+std::string bar(std::string_view phase, int filled, const std::string& text) {
+  std::string cells(static_cast<size_t>(filled), '=');
+  if (filled < kBarCells) cells += '>';
+  cells.resize(kBarCells, ' ');
+  return concat(phase, " |", cells, "| ", text);
+}
+
+std::string share_text(uint64_t done, uint64_t total) {
+  return concat(share(done, total, 100), "% of ", bytes_text(total));
+}
 
 }  // namespace
 
@@ -34,20 +47,41 @@ std::string progress_line(std::string_view phase, int step, int steps, double se
 }
 
 std::string progress_bar(std::string_view phase, int step, int steps, double seconds) {
-  const auto filled = static_cast<size_t>(share(step, steps, kBarCells));
-  std::string cells(filled, '=');
-  if (filled < kBarCells) cells += '>';
-  cells.resize(kBarCells, ' ');
-  return concat(phase, " |", cells, "| ", count_and_rate(step, steps, seconds));
+  return bar(phase, share(step, steps, kBarCells), count_and_rate(step, steps, seconds));
+}
+
+std::string bytes_line(std::string_view phase, uint64_t done, uint64_t total) {
+  return concat(phase, " ", share_text(done, total));
+}
+
+std::string bytes_bar(std::string_view phase, uint64_t done, uint64_t total) {
+  return bar(phase, share(done, total, kBarCells), share_text(done, total));
+}
+
+void Progress::enter(std::string_view phase) {
+  if (phase == phase_) return;
+  console_.end_status();
+  phase_ = phase;
+  printed_tenths_ = 0;
+}
+
+void Progress::update_bytes(std::string_view phase, uint64_t done, uint64_t total) {
+  if (console_.options().quiet || total == 0) return;
+  enter(phase);
+  if (console_.terminal()) {
+    console_.show_status(bytes_bar(phase, done, total));
+    if (done == total) console_.end_status();
+    return;
+  }
+  const int tenths = share(done, total, 10);
+  if (tenths == printed_tenths_) return;
+  printed_tenths_ = tenths;
+  console_.write_plain(bytes_line(phase, done, total));
 }
 
 void Progress::update(std::string_view phase, int step, int steps, double seconds, bool every_step) {
   if (console_.options().quiet || steps <= 0) return;
-  if (phase != phase_) {
-    console_.end_status();
-    phase_ = phase;
-    printed_tenths_ = 0;
-  }
+  enter(phase);
   if (console_.terminal()) {
     console_.show_status(progress_bar(phase, step, steps, seconds));
     if (step == steps) console_.end_status();

@@ -1,6 +1,7 @@
 // How far a run is, on stderr: a bar on a terminal, else plain lines that a script can read.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,12 @@ std::string progress_line(std::string_view phase, int step, int steps, double se
 // "sampling |=====>          | 3/20 - 1.25 it/s"; needs 0 <= step <= steps, steps > 0.
 std::string progress_bar(std::string_view phase, int step, int steps, double seconds);
 
-// One run's progress. Its calls come from one thread.
+// "convert 42% of 2.1 GB"
+std::string bytes_line(std::string_view phase, uint64_t done, uint64_t total);
+// "convert |=====>          | 42% of 2.1 GB"; needs done <= total, total > 0.
+std::string bytes_bar(std::string_view phase, uint64_t done, uint64_t total);
+
+// One run's progress. One call at a time.
 class Progress {
  public:
   explicit Progress(Console& console) : console_(console) {}
@@ -25,8 +31,12 @@ class Progress {
 
   // `every_step`: each step deserves a plain line; otherwise each tenth of the phase does.
   void update(std::string_view phase, int step, int steps, double seconds, bool every_step);
+  // A phase that is counted in bytes: a line at each tenth of it.
+  void update_bytes(std::string_view phase, uint64_t done, uint64_t total);
 
  private:
+  void enter(std::string_view phase);
+
   Console& console_;
   std::string phase_;
   int printed_tenths_ = 0;

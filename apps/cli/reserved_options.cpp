@@ -32,20 +32,11 @@ constexpr WithoutEffect kWithoutEffect[] = {
 };
 
 constexpr const char* kLaterFlags[] = {
-    "--auto-fit",        "--canny",        "--circular", "--circularx",      "--circulary",     "--clip-on-cpu",
-    "--control-net-cpu", "--convert-name", "--hires",    "--offload-to-cpu", "--stream-layers", "--vae-on-cpu",
+    "--auto-fit",        "--canny", "--circular",       "--circularx",     "--circulary",  "--clip-on-cpu",
+    "--control-net-cpu", "--hires", "--offload-to-cpu", "--stream-layers", "--vae-on-cpu",
 };
 
 constexpr const char* kLaterValues[] = {
-    // adapters and embeddings
-    "--adapter,--lora",
-    "--lora-model-dir,--adapter-dir",
-    "--lora-apply-mode",
-    "--adapter-policy",
-    "--combine",
-    "--dora",
-    "--lora-cache-mb",
-    "--embd-dir",
     // second pass and enlarging
     "--hires-upscaler",
     "--hires-scale",
@@ -75,8 +66,6 @@ constexpr const char* kLaterValues[] = {
     "--scm-mask",
     "--scm-policy",
     // number formats and placement
-    "--type",
-    "--tensor-type-rules",
     "--imat-in",
     "--imat-out",
     "--vae-format",

@@ -150,8 +150,23 @@ typedef struct veneer_ctx_params {
   veneer_prediction prediction; /* VENEER_PREDICTION_COUNT: as the files say */
   veneer_log_callback log;
   veneer_progress_callback progress;
-  void* user; /* handed to the callbacks */
+  void* user;                    /* handed to the callbacks */
+  const char* type;              /* number format that weights are held in, "q8_0"; none: as stored */
+  const char* tensor_type_rules; /* "REGEX=TYPE,REGEX=TYPE" over original names, first match wins, before `type` */
+  const char* adapter_dir;       /* where names of adapters are looked for; none: where the program runs */
+  const char* lora_apply_mode;   /* "auto", "at_runtime" or "immediately"; none: auto */
+  const char* adapter_policy;    /* "report", "strict" or "lenient"; none: report */
+  const char* combine;           /* "sum" or "chain"; none: sum */
+  const char* dora;              /* "interp", "peft" or "lycoris"; none: interp */
 } veneer_ctx_params;
+
+/* A LoRA or relative to draw with. */
+typedef struct veneer_adapter {
+  const char* path;    /* a file, or a name in adapter_dir */
+  float multiplier;    /* of the denoiser and the autoencoder */
+  float te_multiplier; /* of the text encoders; INFINITY: as multiplier */
+  uint32_t flags;      /* 0 */
+} veneer_adapter;
 
 /* What to draw. */
 typedef struct veneer_img_params {
@@ -172,6 +187,8 @@ typedef struct veneer_img_params {
   const veneer_image* init_image; /* 3 channels, or NULL */
   const veneer_image* mask_image; /* 1 channel, white = repaint, or NULL */
   uint8_t vae_tiling;
+  const veneer_adapter* adapters; /* tags in the prompt are not read */
+  size_t adapter_count;
 } veneer_img_params;
 
 VENEER_API uint32_t veneer_api_version(void);
@@ -189,6 +206,13 @@ VENEER_API void veneer_ctx_free(veneer_context* context); /* NULL is allowed */
 VENEER_API veneer_status veneer_generate(veneer_context* context, const veneer_img_params* params,
                                          veneer_image** images, size_t* count);
 VENEER_API void veneer_images_free(veneer_image* images, size_t count);
+
+/* What adapters would come to, without a picture: every key and every layer's route, as a JSON object (NULL list and 0:
+ * an empty text). The text is the context's, valid until its next call. */
+VENEER_API veneer_status veneer_adapters_plan(veneer_context* context, const veneer_adapter* adapters, size_t count,
+                                              const char** json);
+/* The same for the last picture or plan; empty when it had no adapters. */
+VENEER_API const char* veneer_last_receipt(const veneer_context* context);
 
 VENEER_API veneer_status veneer_cancel(veneer_context* context, veneer_cancel_mode mode);
 

@@ -7,17 +7,21 @@
 #include <new>
 #include <string>
 
+#include "capi/params.h"
 #include "device/devices.h"
-#include "pipeline/session.h"
 #include "pipeline/version.h"
-#include "veneer/veneer.h"
 
 using veneer::Error;
 using veneer::ErrorCode;
 using veneer::Result;
 using veneer::Status;
 namespace pipeline = veneer::pipeline;
-namespace sample = veneer::sample;
+using veneer::capi::adapters_of;
+using veneer::capi::AdapterSettings;
+using veneer::capi::options_of;
+using veneer::capi::request_of;
+using veneer::capi::settings_of;
+using veneer::capi::sized_copy;
 
 struct LastError {
   std::string message, where;
@@ -32,6 +36,8 @@ struct veneer_context {
   std::unique_ptr<pipeline::Session> session;
   veneer_progress_callback progress = nullptr;
   void* user = nullptr;
+  AdapterSettings adapters;
+  std::string receipt;                      // of the last picture or plan, as JSON; empty without adapters
   std::mutex mutex;                         // over the two members below
   pipeline::CancelFlag* running = nullptr;  // that of the picture in work
   LastError error;
@@ -66,97 +72,6 @@ veneer_status guarded(LastError& error, Work work) noexcept {
     error.set({ErrorCode::kBug, "an unknown exception", ""});
     return VENEER_BUG;
   }
-}
-
-// A structure of an older or newer caller: what it does not have keeps its default, what is not known here is left.
-template <typename Params>
-Result<Params> sized_copy(const Params* params, void (*init)(Params*)) {
-  Params copy;
-  init(&copy);
-  const uint32_t size = params ? params->struct_size : 0;
-  if (size < sizeof(uint32_t))
-    return Error{ErrorCode::kUsage, "the parameter structure was not prepared by its _init function", "struct_size"};
-  std::memcpy(&copy, params, std::min<size_t>(size, sizeof(Params)));
-  return copy;
-}
-
-std::string text_of(const char* text) { return text ? text : ""; }
-
-Result<veneer::io::Image> image_of(const veneer_image& image, uint32_t channels, const char* field) {
-  constexpr uint32_t kLargestSide = 16384;
-  if (!image.data || image.channel != channels || image.width == 0 || image.height == 0 || image.width > kLargestSide ||
-      image.height > kLargestSide)
-    return Error{ErrorCode::kUsage,
-                 veneer::concat(field, ": expected pixels with ", channels, " channels, at most ", kLargestSide,
-                                " a side, found ", image.width, "x", image.height, " with ", image.channel),
-                 field};
-  auto copy = veneer::io::Image::blank(static_cast<int>(image.width), static_cast<int>(image.height),
-                                       static_cast<int>(channels));
-  std::copy_n(image.data, copy.pixels.size(), copy.pixels.begin());
-  return copy;
-}
-
-template <typename Value, typename Find>
-Status take_name(const char* name, int value, int unset, const char* field, Value& out, Find find) {
-  if (value == unset) return {};
-  if (!name)
-    return Error{ErrorCode::kUsage, veneer::concat(field, ": ", value, " is no value of this enumeration"), field};
-  VENEER_TRY(found, find(name));
-  out = found;
-  return {};
-}
-
-Result<pipeline::SessionOptions> options_of(const veneer_ctx_params& params) {
-  pipeline::SessionOptions options;
-  options.paths.model = text_of(params.model_path);
-  options.paths.denoiser = text_of(params.diffusion_model_path);
-  options.paths.clip_l = text_of(params.clip_l_path);
-  options.paths.vae = text_of(params.vae_path);
-  options.paths.tiny_vae = text_of(params.taesd_path);
-  options.paths.tokenizer = text_of(params.tokenizer_path);
-  if (params.no_mmap) options.paths.mode = veneer::MappedFile::Mode::kRead;
-  options.data_dir = text_of(params.data_dir);
-  options.backend = text_of(params.backend);
-  options.threads = params.threads;
-  options.strict = params.strict != 0;
-  options.eager_load = params.eager_load != 0;
-  options.tiny_vae_preview_only = params.taesd_preview_only != 0;
-  VENEER_TRY_STATUS(take_name(veneer_prediction_name(params.prediction), params.prediction, VENEER_PREDICTION_COUNT,
-                              "prediction", options.prediction, sample::prediction_named));
-  return options;
-}
-
-Result<pipeline::Request> request_of(const veneer_img_params& params) {
-  pipeline::Request request;
-  request.prompt = text_of(params.prompt);
-  request.negative_prompt = text_of(params.negative_prompt);
-  if (params.width != 0) request.width = params.width;
-  if (params.height != 0) request.height = params.height;
-  request.batch_count = params.batch_count;
-  request.steps = params.steps;
-  request.clip_skip = params.clip_skip;
-  request.seed = params.seed;
-  request.cfg_scale = params.cfg_scale;
-  if (!std::isinf(params.eta)) request.eta = params.eta;
-  request.strength = params.strength;
-  request.tiling.enabled = params.vae_tiling != 0;
-  VENEER_TRY_STATUS(take_name(veneer_sampler_name(params.sampler), params.sampler, VENEER_SAMPLER_COUNT, "sampler",
-                              request.sampler, sample::sampler_named));
-  VENEER_TRY_STATUS(take_name(veneer_schedule_name(params.schedule), params.schedule, VENEER_SCHEDULE_COUNT, "schedule",
-                              request.schedule, sample::schedule_named));
-  VENEER_TRY_STATUS(take_name(veneer_rng_name(params.rng), params.rng, VENEER_RNG_COUNT, "rng", request.rng,
-                              sample::generator_named));
-  VENEER_TRY_STATUS(take_name(veneer_rng_name(params.sampler_rng), params.sampler_rng, VENEER_RNG_COUNT, "sampler_rng",
-                              request.sampler_rng, sample::generator_named));
-  if (params.init_image) {
-    VENEER_TRY(image, image_of(*params.init_image, 3, "init_image"));
-    request.init_image = std::move(image);
-  }
-  if (params.mask_image) {
-    VENEER_TRY(image, image_of(*params.mask_image, 1, "mask_image"));
-    request.mask = std::move(image);
-  }
-  return request;
 }
 
 // The caller's pictures: one array, each with memory of its own.
@@ -198,10 +113,15 @@ class Claim {
   bool held_ = false;
 };
 
+std::string receipt_text(const veneer::adapt::Stack* stack) {
+  if (!stack) return {};
+  return stack->receipt.to_json(true).dump(-1, ' ', false, veneer::Json::error_handler_t::replace);
+}
+
 Status generate(veneer_context& context, const veneer_img_params* params, const pipeline::CancelFlag& cancel,
                 veneer_image** images, size_t* count) {
   VENEER_TRY(copy, sized_copy(params, veneer_img_params_init));
-  VENEER_TRY(request, request_of(copy));
+  VENEER_TRY(request, request_of(copy, context.adapters));
   pipeline::Callbacks callbacks;
   if (context.progress) {
     callbacks.progress = [&context](pipeline::Phase phase, int step, int steps, double seconds) {
@@ -209,6 +129,7 @@ Status generate(veneer_context& context, const veneer_img_params* params, const 
     };
   }
   VENEER_TRY(result, context.session->generate(request, callbacks, cancel));
+  context.receipt = receipt_text(result.report.stack.get());
   *images = export_pictures(result.pictures);
   *count = result.pictures.size();
   return {};
@@ -252,6 +173,7 @@ veneer_status veneer_ctx_create(const veneer_ctx_params* params, veneer_context*
   return guarded(create_error, [&]() -> Status {
     VENEER_TRY(copy, sized_copy(params, veneer_ctx_params_init));
     VENEER_TRY(options, options_of(copy));
+    VENEER_TRY(adapters, settings_of(copy));
     veneer::Log log;
     if (copy.log) {
       log = veneer::Log([sink = copy.log, user = copy.user](veneer::LogLevel level, const std::string& line) {
@@ -263,6 +185,7 @@ veneer_status veneer_ctx_create(const veneer_ctx_params* params, veneer_context*
     made->session = std::move(session);
     made->progress = copy.progress;
     made->user = copy.user;
+    made->adapters = adapters;
     *context = made.release();
     return {};
   });
@@ -281,6 +204,25 @@ veneer_status veneer_generate(veneer_context* context, const veneer_img_params* 
   context->error.clear();
   return guarded(context->error, [&] { return generate(*context, params, cancel, images, count); });
 }
+
+veneer_status veneer_adapters_plan(veneer_context* context, const veneer_adapter* adapters, size_t count,
+                                   const char** json) {
+  if (!context || !json) return VENEER_USAGE;
+  *json = nullptr;
+  pipeline::CancelFlag unused;
+  const Claim claim(*context, unused);
+  if (!claim.held()) return VENEER_BUSY;
+  context->error.clear();
+  return guarded(context->error, [&]() -> Status {
+    VENEER_TRY(order, adapters_of(adapters, count, context->adapters));
+    VENEER_TRY(stack, context->session->plan_adapters(order));
+    context->receipt = receipt_text(stack.get());
+    *json = context->receipt.c_str();
+    return {};
+  });
+}
+
+const char* veneer_last_receipt(const veneer_context* context) { return context ? context->receipt.c_str() : ""; }
 
 void veneer_images_free(veneer_image* images, size_t count) {
   for (size_t i = 0; images && i < count; ++i) std::free(images[i].data);

@@ -4,19 +4,21 @@
 #include <algorithm>
 #include <numeric>
 
-#include "text/chunks.h"
-#include "text/prompt.h"
-
 namespace veneer::pipeline {
 
-Result<TokenizedPrompts> tokenize(const text::ClipTokenizer& tokenizer, const std::string& prompt,
-                                  const std::string& negative) {
-  text::ChunkOptions options;
-  options.pad_id = tokenizer.pad_id();
+Result<PromptPair> parse_prompts(std::string_view prompt, std::string_view negative) {
   VENEER_TRY(parsed, text::parse_prompt(prompt, "prompt"));
   VENEER_TRY(parsed_negative, text::parse_prompt(negative, "negative prompt"));
-  VENEER_TRY(chunks, text::chunk_prompt(parsed, tokenizer, options));
-  VENEER_TRY(negative_chunks, text::chunk_prompt(parsed_negative, tokenizer, options));
+  return PromptPair{std::move(parsed), std::move(parsed_negative)};
+}
+
+Result<TokenizedPrompts> tokenize(const text::ClipTokenizer& tokenizer, const PromptPair& prompts,
+                                  const ExtraTokens& extra) {
+  text::ChunkOptions options;
+  options.pad_id = tokenizer.pad_id();
+  options.extra_words = extra.words;
+  VENEER_TRY(chunks, text::chunk_prompt(prompts.prompt, tokenizer, options));
+  VENEER_TRY(negative_chunks, text::chunk_prompt(prompts.negative, tokenizer, options));
   text::match_chunk_counts(chunks, negative_chunks, tokenizer, options.pad_id);
 
   TokenizedPrompts out;
@@ -30,6 +32,7 @@ Result<TokenizedPrompts> tokenize(const text::ClipTokenizer& tokenizer, const st
   }
   out.prompt_tokens = chunks.tokens;
   out.negative_tokens = negative_chunks.tokens;
+  out.extra_rows = extra.rows;
   return out;
 }
 
@@ -58,7 +61,7 @@ Conditioning encode_prompts(nn::Context& context, const model::TextEncoder& enco
   const auto encode = [&](const std::vector<std::vector<int32_t>>& chunks,
                           const std::vector<std::vector<float>>& weights, float* to) {
     for (size_t i = 0; i < chunks.size(); ++i) {
-      Tensor hidden = encoder.encode(context, chunks[i], skip);
+      Tensor hidden = encoder.encode(context, {chunks[i], skip, prompts.extra_rows});
       if (context.measuring()) continue;
       apply_token_weights(hidden.values(), weights[i]);
       std::copy_n(hidden.f32(), hidden.elements(), to + static_cast<int64_t>(i) * hidden.elements());

@@ -3,7 +3,7 @@
 
 #include "model/parts.h"
 #include "pipeline/request.h"
-#include "text/clip_tokenizer.h"
+#include "text/chunks.h"
 
 namespace veneer::pipeline {
 
@@ -14,16 +14,30 @@ struct Conditioning {
   size_t prompt_tokens = 0, negative_tokens = 0;
 };
 
+struct PromptPair {
+  text::Prompt prompt, negative;
+};
+
+// Words that stand for rows beside the token embedding's own.
+struct ExtraTokens {
+  std::vector<text::ExtraWord> words;
+  Tensor rows;  // [n, width], for ids from the encoder's vocabulary() on; empty without words
+};
+
 // A prompt pair as chunks of tokens, of one length, checked against the encoder.
 struct TokenizedPrompts {
   std::vector<std::vector<int32_t>> prompt, negative;  // ids of each chunk
   std::vector<std::vector<float>> prompt_weights, negative_weights;
   size_t prompt_tokens = 0, negative_tokens = 0;
+  Tensor extra_rows;  // ExtraTokens::rows
 };
 
 // Errors: usage (not UTF-8, naming the byte).
-Result<TokenizedPrompts> tokenize(const text::ClipTokenizer& tokenizer, const std::string& prompt,
-                                  const std::string& negative);
+Result<PromptPair> parse_prompts(std::string_view prompt, std::string_view negative);
+
+// Errors: those of text::chunk_prompt.
+Result<TokenizedPrompts> tokenize(const text::ClipTokenizer& tokenizer, const PromptPair& prompts,
+                                  const ExtraTokens& extra);
 
 // Encodes every chunk and lays them one after another. The hidden state of a token is multiplied by its weight and the
 // chunk brought back to its mean; with all weights 1 nothing is touched.

@@ -9,23 +9,38 @@
 
 namespace veneer::pipeline {
 
-size_t measure(const std::function<void(nn::Context&)>& work) {
+size_t measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays) {
   const std::unique_ptr<device::Device> dry = device::make_dry_device();
   device::Arena arena = device::Arena::measuring();
   nn::PanelCache panels(0);
-  nn::Context context{*dry, arena, panels};
+  nn::Context context{*dry, arena, panels, overlays};
   work(context);
   return arena.peak();
 }
 
+void Workplace::lay(std::shared_ptr<const nn::OverlaySet> overlays, const nn::LayerList& layers) {
+  if (overlays == overlays_) return;
+  const auto drop_own_panels = [&](const nn::OverlaySet& set, const nn::OverlaySet* other, bool layers_too) {
+    for (size_t i = 0; i < set.size(); ++i) {
+      const nn::Overlay* overlay = set[i].get();
+      if (!overlay || !overlay->has_own_panels() || (other && (*other)[i].get() == overlay)) continue;
+      panels_.forget(layers_too ? static_cast<const void*>(&layers.all()[i]) : overlay);
+    }
+  };
+  if (overlays_) drop_own_panels(*overlays_, overlays.get(), false);
+  // A layer under an overlay with panels of its own leaves them its room.
+  if (overlays) drop_own_panels(*overlays, overlays_.get(), true);
+  overlays_ = std::move(overlays);
+}
+
 void Workplace::prepare(const std::function<void(nn::Context&)>& work) {
-  const size_t bytes = measure(work);
+  const size_t bytes = measure(work, overlays_.get());
   arena_ = std::make_unique<device::Arena>(bytes);
   largest_arena_ = std::max(largest_arena_, bytes);
 }
 
 void Workplace::repeat(const std::function<void(nn::Context&)>& work) {
-  nn::Context context{device_, *arena_, panels_};
+  nn::Context context{device_, *arena_, panels_, overlays_.get()};
   work(context);
 }
 

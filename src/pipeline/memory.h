@@ -13,13 +13,16 @@
 namespace veneer::pipeline {
 
 // Runs `work` once on a dry device and returns the bytes of activations that it needs.
-size_t measure(const std::function<void(nn::Context&)>& work);
+size_t measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays = nullptr);
 
-// One network with its panel cache.
+// Where one network computes. The cache of panels is shared by all that may keep any, so that they have one budget.
 class Workplace {
  public:
-  Workplace(device::Device& device, size_t cache_budget)
-      : device_(device), cache_budget_(cache_budget), panels_(cache_budget) {}
+  Workplace(device::Device& device, nn::PanelCache& panels) : device_(device), panels_(panels) {}
+
+  // What is laid over the network's layers (`layers`) from now on; null for nothing. Panels that only the set before
+  // needed are dropped.
+  void lay(std::shared_ptr<const nn::OverlaySet> overlays, const nn::LayerList& layers);
 
   // Measures `work`, makes an arena of that size and runs it there. Tensors that `work` keeps must be copies outside
   // the arena.
@@ -29,14 +32,12 @@ class Workplace {
   void repeat(const std::function<void(nn::Context&)>& work);
   void finish() { arena_.reset(); }
 
-  void drop_panels() { panels_ = nn::PanelCache(cache_budget_); }
-  size_t cached_bytes() const { return panels_.bytes(); }
   size_t arena_bytes() const { return largest_arena_; }  // the largest so far
 
  private:
   device::Device& device_;
-  size_t cache_budget_;
-  nn::PanelCache panels_;
+  nn::PanelCache& panels_;
+  std::shared_ptr<const nn::OverlaySet> overlays_;
   std::unique_ptr<device::Arena> arena_;
   size_t largest_arena_ = 0;
 };

@@ -53,6 +53,26 @@ Json sampling_json(const Parameters& parameters) {
   return sampling;
 }
 
+Json adapters_json(const std::vector<UsedAdapter>& adapters) {
+  Json json = Json::array();
+  for (const UsedAdapter& adapter : adapters)
+    json.push_back({{"name", adapter.name},
+                    {"multiplier", adapter.denoiser},
+                    {"te_multiplier", adapter.text_encoder},
+                    {"sha256", adapter.sha256},
+                    {"auto_v3", adapter.auto_v3}});
+  return json;
+}
+
+// "name: 0123456789ab, other: ...", as A1111 writes it: the first twelve digits of the hash that ignores the header.
+std::string adapter_hashes(const std::vector<UsedAdapter>& adapters) {
+  constexpr size_t kDigits = 12;
+  std::vector<std::string> texts;
+  for (const UsedAdapter& adapter : adapters)
+    if (!adapter.auto_v3.empty()) texts.push_back(concat(adapter.name, ": ", adapter.auto_v3.substr(0, kDigits)));
+  return join(texts, ", ");
+}
+
 Json tiling_json(const TilingOptions& tiling) {
   return {{"enabled", tiling.enabled},
           {"tile_size_x", tiling.tile_width},
@@ -140,6 +160,25 @@ Status read_models(const Json& json, std::string_view name, Parameters& out) {
   return read_string(models, "tae", name, out.tiny_vae);
 }
 
+Status read_adapters(const Json& json, std::string_view name, Parameters& out) {
+  const auto found = json.find("loras");
+  if (found == json.end() || found->is_null()) return {};
+  if (!found->is_array())
+    return Error{ErrorCode::kBadFile, concat(name, ": \"loras\" must be a list"), std::string(name)};
+  for (const Json& one : *found) {
+    if (!one.is_object())
+      return Error{ErrorCode::kBadFile, concat(name, ": \"loras\" must be a list of objects"), std::string(name)};
+    UsedAdapter& adapter = out.adapters.emplace_back();
+    VENEER_TRY_STATUS(read_string(one, "name", name, adapter.name));
+    VENEER_TRY_STATUS(read_number(one, "multiplier", name, adapter.denoiser));
+    adapter.text_encoder = adapter.denoiser;
+    VENEER_TRY_STATUS(read_number(one, "te_multiplier", name, adapter.text_encoder));
+    VENEER_TRY_STATUS(read_string(one, "sha256", name, adapter.sha256));
+    VENEER_TRY_STATUS(read_string(one, "auto_v3", name, adapter.auto_v3));
+  }
+  return {};
+}
+
 Status read_picture(const Json& json, std::string_view name, Parameters& out) {
   VENEER_TRY(prompt, json_object(json, "prompt", name));
   VENEER_TRY_STATUS(read_string(prompt, "positive", name, out.prompt));
@@ -178,6 +217,8 @@ std::string parameters_text(const Parameters& parameters) {
   }
   if (!parameters.vae.empty()) add("VAE", quoted_if_needed(parameters.vae));
   if (parameters.clip_skip > 0) add("Clip skip", std::to_string(parameters.clip_skip));
+  const std::string hashes = adapter_hashes(parameters.adapters);
+  if (!hashes.empty()) add("Lora hashes", concat("\"", hashes, "\""));
   add("Version", concat(kProduct, " ", version()));
   const std::string json = parameters_json(parameters).dump(-1, ' ', false, Json::error_handler_t::replace);
   return text + "Veneer: " + json;
@@ -194,6 +235,8 @@ Json parameters_json(const Parameters& parameters) {
                {"sampling", sampling_json(parameters)},
                {"models", models_json(parameters)},
                {"clip_skip", parameters.clip_skip}};
+  if (!parameters.adapters.empty()) json["loras"] = adapters_json(parameters.adapters);
+  if (!parameters.receipt.is_null()) json["receipt"] = parameters.receipt;
   if (parameters.strength) json["strength"] = *parameters.strength;
   json["rng"] = parameters.rng;
   json["sampler_rng"] = parameters.sampler_rng;
@@ -214,6 +257,8 @@ Result<Parameters> parameters_from_json(const Json& json, std::string_view name)
   VENEER_TRY_STATUS(read_sampling(json, name, parameters));
   VENEER_TRY_STATUS(read_models(json, name, parameters));
   VENEER_TRY_STATUS(read_tiling(json, name, parameters));
+  VENEER_TRY_STATUS(read_adapters(json, name, parameters));
+  if (const auto receipt = json.find("receipt"); receipt != json.end()) parameters.receipt = *receipt;
   return parameters;
 }
 

@@ -9,6 +9,13 @@
 
 namespace veneer::pipeline {
 
+struct UsedAdapter {
+  std::string name;
+  double denoiser = 1, text_encoder = 1;
+  std::string sha256, auto_v3;
+  bool operator==(const UsedAdapter&) const = default;
+};
+
 // All that is needed to make the picture again, with everything resolved: no option is "automatic" here.
 struct Parameters {
   std::string prompt, negative_prompt;
@@ -28,6 +35,8 @@ struct Parameters {
   std::optional<double> strength;       // image to image
   std::optional<TilingOptions> tiling;  // only when decoded in tiles
   std::string compute;                  // "f32"
+  std::vector<UsedAdapter> adapters;
+  Json receipt;  // what the adapters came to (adapt/receipt.h); null without any
   bool operator==(const Parameters&) const = default;
 };
 

@@ -14,10 +14,43 @@ Json Plan::to_json() const {
   for (const PartBytes& part : parts) json["weights"][std::string(io::name_of(part.part))] = part.weights;
   json["sample_activations"] = sample_bytes;
   json["decode_activations"] = decode_bytes;
+  json["held_in_memory"] = held_bytes;
   json["panel_cache"] = cache_bytes;
   json["available"] = available;
   return json;
 }
+
+std::string Plan::line() const {
+  uint64_t weights = 0;
+  for (const PartBytes& part : parts) weights += part.weights;
+  return concat("plan: weights ", bytes_text(weights),
+                held_bytes > 0 ? concat(" (", bytes_text(held_bytes), " of them in memory)") : "", ", a model call ",
+                bytes_text(sample_bytes), ", decoding ", bytes_text(decode_bytes), ", decoded weights kept up to ",
+                bytes_text(cache_bytes), available > 0 ? concat("; the machine can give ", bytes_text(available)) : "");
+}
+
+uint64_t default_cache_bytes(uint64_t available, uint64_t activations, uint64_t all_panels) {
+  constexpr uint64_t kUnknown = uint64_t{3} << 29;  // 1.5 GiB
+  const uint64_t spare = available > activations ? available - activations : 0;
+  return std::min(all_panels, available > 0 ? spare / 2 : kUnknown);
+}
+
+namespace {
+
+// Of a network's products, as the dry device counts them: sizes rounded up to whole vectors.
+uint64_t panel_bytes(const model::Network* network) {
+  uint64_t total = 0;
+  const auto rounded = [](int64_t size) { return static_cast<uint64_t>((size + 15) / 16 * 16); };
+  if (network)
+    for (const nn::Layer& layer : network->layers().all()) {
+      if (layer.kind != nn::LayerKind::kLinear && layer.kind != nn::LayerKind::kConv2d) continue;
+      const auto kernel = static_cast<uint64_t>(layer.kernel_size());
+      total += rounded(layer.out()) * rounded(layer.weight.row_values() / layer.kernel_size()) * kernel * sizeof(float);
+    }
+  return total;
+}
+
+}  // namespace
 
 Result<Plan> make_plan(const PlanInput& input) {
   Plan plan;
@@ -25,10 +58,14 @@ Result<Plan> make_plan(const PlanInput& input) {
   const int64_t height = input.size.height / input.decoder.factor(), width = input.size.width / input.decoder.factor();
   plan.sample_bytes = measure_denoise(*input.model.denoiser, input.batch, height, width, input.tokens);
   plan.decode_bytes = measure_decode(input.decoder, height, width, input.tiling);
-  plan.cache_bytes = input.cache_bytes;
+  plan.held_bytes = input.held_bytes;
   plan.available = available_memory();
+  if (plan.available > 0) plan.available += input.cached_bytes;  // which would make room
   // Mapped weights can leave memory and come back; activations cannot, and the phases follow each other.
   const uint64_t needed = std::max(plan.sample_bytes, plan.decode_bytes);
+  const uint64_t panels = panel_bytes(input.model.denoiser.get()) + panel_bytes(input.model.vae.get()) +
+                          panel_bytes(input.model.tiny_vae.get());
+  plan.cache_bytes = input.cache_bytes.value_or(default_cache_bytes(plan.available, needed, panels));
   if (plan.available > 0 && needed > plan.available)
     return Error{ErrorCode::kNoMemory,
                  concat("a picture of ", input.size.width, "x", input.size.height, " needs ", bytes_text(needed),

@@ -2,6 +2,9 @@
 // Refuses what the machine cannot give.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "core/json.h"
 #include "io/model_files.h"
 #include "model/model.h"
@@ -13,19 +16,22 @@ namespace veneer::pipeline {
 struct Plan {
   struct PartBytes {
     io::Part part;
-    uint64_t weights = 0;  // as stored, mapped from the file
+    uint64_t weights = 0;  // as held
   };
   std::vector<PartBytes> parts;
+  uint64_t held_bytes = 0;    // of the weights, in memory of their own; the others are mapped from their files
   uint64_t sample_bytes = 0;  // activations of one model call
   uint64_t decode_bytes = 0;  // activations of the decoder, a tile at a time
   uint64_t cache_bytes = 0;   // budget for decoded panels
   uint64_t available = 0;     // memory the machine could give; 0 = unknown
 
   Json to_json() const;
+  std::string line() const;  // for the log
 };
 
-// Panels that stay decoded between the steps of a picture, when nothing else is asked for.
-inline constexpr uint64_t kDefaultCacheBytes = uint64_t{3} << 29;  // 1.5 GiB
+// The memory in which panels stay decoded between the steps of a picture, when none is asked for: half of what the
+// machine can give beside `activations`, and never more than `all_panels`. `available` is 0 when it is not known.
+uint64_t default_cache_bytes(uint64_t available, uint64_t activations, uint64_t all_panels);
 
 struct PlanInput {
   const io::ModelFiles& files;
@@ -33,9 +39,11 @@ struct PlanInput {
   const model::Autoencoder& decoder;
   const TilingOptions& tiling;
   Size size;
-  int64_t batch;   // of a model call: 2 when the unconditional pass is needed
-  int64_t tokens;  // of the text
-  uint64_t cache_bytes;
+  int64_t batch;                        // of a model call: 2 when the unconditional pass is needed
+  int64_t tokens;                       // of the text
+  std::optional<uint64_t> cache_bytes;  // asked for
+  uint64_t cached_bytes;                // of panels that are there already
+  uint64_t held_bytes;
 };
 
 // Errors: no_memory with the numbers.

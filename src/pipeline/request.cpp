@@ -53,6 +53,20 @@ Result<Size> resolve_size(const Request& request, const Size& native, const Size
   return size;
 }
 
+Result<std::optional<adapt::BlockWeights>> block_weights_of(const text::AdapterRequest& request) {
+  adapt::BlockWeights weights;
+  if (request.block_weights) {
+    auto listed = adapt::BlockWeights::parse(*request.block_weights);
+    if (!listed) {
+      listed.error().message.insert(0, concat("adapter ", request.name, ": "));
+      return listed.error();
+    }
+    weights = *std::move(listed);
+  }
+  weights.scale_sides(request.in_scale, request.mid_scale, request.out_scale);
+  return weights == adapt::BlockWeights() ? std::optional<adapt::BlockWeights>() : weights;
+}
+
 Status validate(const Request& request) {
   VENEER_TRY_STATUS(in_range("--steps", request.steps, 1, kMostSteps));
   VENEER_TRY_STATUS(in_range("--batch-count", request.batch_count, 1, kMostPictures));
@@ -60,6 +74,7 @@ Status validate(const Request& request) {
   VENEER_TRY_STATUS(in_range("--cfg-scale", request.cfg_scale, 0, 1000));
   VENEER_TRY_STATUS(in_range("--cfg-rescale", request.cfg_rescale, 0, 1));
   VENEER_TRY_STATUS(in_range("--vae-tile-overlap", request.tiling.overlap, 0, 0.5));
+  for (const text::AdapterRequest& adapter : request.adapters.adapters) VENEER_TRY_STATUS(block_weights_of(adapter));
   if (request.eta) VENEER_TRY_STATUS(in_range("--eta", *request.eta, 0, 1000));
   if (request.preview_interval < 1)
     return usage("--preview-interval", concat("must be at least 1, found ", request.preview_interval));

@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "adapt/stack.h"
 #include "io/image.h"
 #include "io/model_files.h"
+#include "io/type_rules.h"
 #include "sample/prediction.h"
 #include "sample/random.h"
 #include "sample/sampler.h"
 #include "sample/schedule.h"
+#include "text/adapter_tags.h"
 
 namespace veneer::pipeline {
 
@@ -27,10 +30,26 @@ struct SessionOptions {
   bool strict = false;   // reference arithmetic
   ComputeType compute = ComputeType::kAuto;
   bool tiny_vae_preview_only = false;            // a tiny autoencoder that is given serves previews, not the result
+  io::TypeRules types;                           // weights are held in these formats; the files stay as they are
   bool eager_load = false;                       // read all weights when the session opens
   std::optional<sample::Prediction> prediction;  // wins over what the files say
-  std::optional<uint64_t> panel_cache_bytes;     // budget of decoded panels; unset: chosen by the plan
+  std::filesystem::path adapter_dir = ".";       // where names of adapters are looked for
+  std::filesystem::path embedding_dir;           // whose files are words of prompts (embeddings.h); empty: none
+  uint64_t adapter_cache_bytes = uint64_t{512} << 20;  // of adapters that no picture uses at the moment
+  std::optional<uint64_t> panel_cache_bytes;           // budget of decoded panels; unset: chosen by the plan
 };
+
+// Which adapters a picture is made with, and how. Part of every order: the next one may name others.
+struct AdapterOrder {
+  std::vector<text::AdapterRequest> adapters;
+  adapt::ApplyMode mode = adapt::ApplyMode::kAuto;
+  adapt::Policy policy = adapt::Policy::kReport;
+  adapt::Combine combine = adapt::Combine::kSum;
+  adapt::DoraConvention dora = adapt::DoraConvention::kInterp;
+};
+
+// The weights by block that an adapter is asked for with; empty without any. Errors: usage, naming the adapter.
+Result<std::optional<adapt::BlockWeights>> block_weights_of(const text::AdapterRequest& request);
 
 enum class PreviewMode { kNone, kProjection, kTiny, kVae };
 
@@ -44,6 +63,8 @@ struct TilingOptions {
 
 struct Request {
   std::string prompt, negative_prompt;
+  std::string written_prompt;  // as the picture's parameters show it, adapter tags included; empty: the prompt
+  AdapterOrder adapters;
   std::optional<int> width, height;  // pixels; unset: the given picture's, else the model's own size
   int64_t seed = 42;                 // < 0: random
   int batch_count = 1;

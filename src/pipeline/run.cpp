@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "pipeline/embeddings.h"
 #include "pipeline/guided_denoiser.h"
 #include "pipeline/parameters.h"
 #include "pipeline/pixels.h"
@@ -38,6 +39,8 @@ class Run {
 
  private:
   Status check_weights() const;
+  Status attach_adapters();
+  Status read_prompts();
   Status encode_text();
   Status prepare_picture();
   Result<Picture> make_picture(int index);
@@ -90,12 +93,37 @@ Status Run::check_weights() const {
   return {};
 }
 
+Status Run::attach_adapters() {
+  const auto start = Clock::now();
+  VENEER_TRY(outcome, state_.adapters.stack_for(request_.adapters));
+  result_.report.stack = outcome.stack;
+  result_.report.warnings.insert(result_.report.warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+  state_.lay(outcome.stack);
+  if (outcome.stack) result_.report.seconds["adapters"] = seconds_since(start);
+  return {};
+}
+
+// Behind the adapters, which may bring words of their own.
+Status Run::read_prompts() {
+  VENEER_TRY(prompts, parse_prompts(request_.prompt, request_.negative_prompt));
+  WordSources sources{state_.options.embedding_dir, state_.options.paths.mode, {}};
+  if (result_.report.stack) sources.bundled = result_.report.stack->embeddings;
+  VENEER_TRY(found, find_words(prompts, sources, *state_.model.text_encoder));
+  for (const std::string& line : found.lines) state_.log.info(line);
+  for (const std::string& warning : found.warnings) warn(warning);
+  VENEER_TRY(tokenized, tokenize(state_.tokenizer, prompts, found.tokens));
+  prompts_ = std::move(tokenized);
+  return {};
+}
+
 Status Run::encode_text() {
   progress(Phase::kText, 0, 1, 0);
   state_.text_place.run([&](nn::Context& context) {
     conditioning_ =
         encode_prompts(context, *state_.model.text_encoder, prompts_, resolved_.skip, resolved_.needs_uncond);
   });
+  // The denoiser runs for long, and does not need them.
+  state_.files.parts.at(io::Part::kTextEncoder).weights.release();
   if (first_non_finite(conditioning_.states.values()) >= 0) {
     const std::string weight = find_broken_weight(*state_.model.text_encoder);
     return Error{ErrorCode::kBadFile,
@@ -185,9 +213,9 @@ Status Run::after_step(GuidedDenoiser& denoiser, const sample::StepReport& repor
 }
 
 Result<io::Image> Run::decode(const Tensor& latents) {
-  // Panels of the denoiser make room for a large decoder; the next picture decodes them again.
-  if (state_.denoiser_place.cached_bytes() + plan_.decode_bytes > plan_.cache_bytes)
-    state_.denoiser_place.drop_panels();
+  // Panels make room for a decoder that does not fit beside them; the next picture decodes them again.
+  if (const uint64_t available = available_memory(); available > 0 && available < plan_.decode_bytes)
+    state_.panels.clear();
   VENEER_TRY(decoded, decode_latents(state_.decoder(), state_.decoder_place(), latents, request_.tiling,
                                      tile_progress(Phase::kDecode)));
   io::Image image = image_from_tensor(decoded);
@@ -235,7 +263,14 @@ Result<Picture> Run::make_picture(int index) {
 
 Parameters Run::parameters(int64_t seed) const {
   Parameters p;
-  p.prompt = request_.prompt;
+  p.prompt = request_.written_prompt.empty() ? request_.prompt : request_.written_prompt;
+  if (result_.report.stack) {
+    const adapt::Receipt& receipt = result_.report.stack->receipt;
+    for (const adapt::AdapterAccount& account : receipt.adapters)
+      p.adapters.push_back(
+          {account.name, account.strength.at("diffusion"), account.strength.at("te"), account.sha256, account.auto_v3});
+    p.receipt = receipt.to_json(false);
+  }
   p.negative_prompt = request_.negative_prompt;
   p.steps = resolved_.steps;
   p.cfg_scale = request_.cfg_scale;
@@ -277,12 +312,15 @@ Result<RunResult> Run::carry_out() {
   if (request_.init_image && !request_.width && !request_.height)
     state_.log.info(concat("size taken from the given picture: ", resolved_.size.width, "x", resolved_.size.height));
   VENEER_TRY_STATUS(check_weights());
-  VENEER_TRY(prompts, tokenize(state_.tokenizer, request_.prompt, request_.negative_prompt));
-  prompts_ = std::move(prompts);
+  VENEER_TRY_STATUS(attach_adapters());
+  VENEER_TRY_STATUS(read_prompts());
   const auto tokens = static_cast<int64_t>(prompts_.prompt.size() * prompts_.prompt.front().size());
   VENEER_TRY(plan, make_plan({state_.files, state_.model, state_.decoder(), request_.tiling, resolved_.size,
-                              resolved_.needs_uncond ? 2 : 1, tokens, state_.cache_bytes}));
+                              resolved_.needs_uncond ? 2 : 1, tokens, state_.options.panel_cache_bytes,
+                              state_.panels.bytes(), state_.held_bytes}));
   plan_ = std::move(plan);
+  state_.panels.set_budget(plan_.cache_bytes);
+  state_.log.info(plan_.line());
   result_.report.plan = plan_.to_json();
   VENEER_TRY_STATUS(encode_text());
   result_.report.seconds["text"] = seconds_since(start);

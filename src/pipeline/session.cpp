@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "device/devices.h"
 #include "pipeline/describe.h"
+#include "pipeline/held.h"
 #include "pipeline/run.h"
 #include "pipeline/state.h"
 
@@ -60,6 +61,11 @@ void log_opened(const Log& log, const io::ModelFiles& files, const model::Model&
   for (const std::string& warning : files.warnings) log.warn(warning);
 }
 
+void log_held(const Log& log, const Held& held) {
+  if (held.bytes > 0) log.info(concat("weights held in other formats: ", bytes_text(held.bytes), " of memory"));
+  for (const std::string& warning : held.use.warnings()) log.warn(warning);
+}
+
 // Touches every page of the weights, so that the first picture does not wait for the disk.
 void read_all(const io::ModelFiles& files) {
   for (const auto& [part, content] : files.parts) (void)content.weights.content_hash();
@@ -88,7 +94,10 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, cons
     options.paths.model = std::filesystem::path(options.data_dir) / kDefaultModel;
   const std::string& place = (options.paths.model.empty() ? options.paths.denoiser : options.paths.model).native();
   log.info(concat("loading model from '", place, "'"));
-  VENEER_TRY(files, io::open_model_files(options.paths));
+  VENEER_TRY(opened, io::open_model_files(options.paths));
+  VENEER_TRY(held, hold_as(std::move(opened), options.types, options.threads));
+  io::ModelFiles& files = held.files;
+  log_held(log, held);
   VENEER_TRY(model, model::build_model(files));
   log_opened(log, files, model);
   std::string why;
@@ -103,9 +112,10 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, cons
   if (options.eager_load) read_all(files);
 
   std::unique_ptr<Session> session(new Session());
-  session->state_ = std::make_unique<State>(
-      std::move(options), log,
-      Opened{std::move(device), std::move(files), std::move(model), std::move(settings), std::move(tokenizer)});
+  session->state_ =
+      std::make_unique<State>(std::move(options), log,
+                              Opened{std::move(device), std::move(files), std::move(model), std::move(settings),
+                                     std::move(tokenizer), held.bytes, held.use.to_json()});
   return session;
 }
 
@@ -123,13 +133,24 @@ Result<RunResult> Session::generate(const Request& request, const Callbacks& cal
   return *std::move(result);
 }
 
+Result<std::shared_ptr<const adapt::Stack>> Session::plan_adapters(const AdapterOrder& order) {
+  const std::unique_lock lock(state_->busy, std::try_to_lock);
+  if (!lock.owns_lock())
+    return Error{ErrorCode::kBusy, "this session is making a picture; wait for it or open another", "session"};
+  std::optional<Result<AdapterRack::Outcome>> outcome;
+  state_->engine.run([&] { outcome = state_->adapters.stack_for(order); });
+  VENEER_TRY(planned, *std::move(outcome));
+  return planned.stack;
+}
+
 Session::Defaults Session::defaults() const {
   const ModelSettings& settings = state_->settings;
   return {settings.sampler, settings.schedule, settings.native_size.width, settings.native_size.height};
 }
 
 Json Session::describe() const {
-  Json json = describe_model(state_->files);
+  Json json = describe_model(state_->files, state_->model.networks());
+  json["held"] = {{"bytes", state_->held_bytes}, {"rules", state_->held_rules}};
   json["prediction"] = sample::name_of(state_->settings.prediction);
   json["device"] = {{"name", state_->device->name()}, {"description", state_->device->description()}};
   return json;

@@ -35,9 +35,10 @@ struct Picture {
 };
 
 struct RunReport {
-  Json plan;                          // bytes per part, arenas, caches: planned and used
-  Json seconds;                       // per phase
-  std::vector<std::string> warnings;  // what was skipped, approximated or ignored; already logged
+  Json plan;                                  // bytes per part, arenas, caches: planned and used
+  Json seconds;                               // per phase
+  std::shared_ptr<const adapt::Stack> stack;  // what the adapters came to, with its receipt; null without any
+  std::vector<std::string> warnings;          // what was skipped, approximated or ignored; already logged
 };
 
 struct RunResult {
@@ -59,15 +60,19 @@ class CancelFlag {
 
 class Session {
  public:
-  // Opens and checks all files and builds the layers; of the weights only biases and norm vectors are read (unless
-  // eager_load). Errors: as io::open_model_files; bad_file / mismatch for tensors that are missing or have another
-  // shape; unsupported for a family that is not.
+  // Opens and checks all files and builds the layers; of the weights only biases and norm vectors are read, and those
+  // that are held in another format than they are stored in (all of them with eager_load). Errors: as
+  // io::open_model_files; bad_file / mismatch for tensors that are missing or have another shape; unsupported for a
+  // family that is not.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options, const Log& log);
   ~Session();
 
   // Errors: usage (size, steps, ... against this model), busy, cancelled, no_memory, bad_file (weights that are not
   // finite).
   Result<RunResult> generate(const Request& request, const Callbacks& callbacks, const CancelFlag& cancel);
+
+  // What adapters come to, without making a picture. Errors: those of generate() about adapters, and busy.
+  Result<std::shared_ptr<const adapt::Stack>> plan_adapters(const AdapterOrder& order);
 
   // What an unset option comes to with this model.
   struct Defaults {

@@ -7,6 +7,7 @@
 
 #include "core/threads.h"
 #include "device/device.h"
+#include "pipeline/adapter_rack.h"
 #include "pipeline/memory.h"
 #include "pipeline/plan.h"
 #include "pipeline/session.h"
@@ -22,6 +23,8 @@ struct Opened {
   model::Model model;
   ModelSettings settings;
   text::ClipTokenizer tokenizer;
+  uint64_t held_bytes;  // of weights in memory of their own, in a format that the options ask for
+  Json held_rules;      // RuleUse::to_json
 };
 
 struct Session::State {
@@ -34,11 +37,16 @@ struct Session::State {
         model(std::move(opened.model)),
         settings(std::move(opened.settings)),
         tokenizer(std::move(opened.tokenizer)),
-        cache_bytes(options.panel_cache_bytes.value_or(kDefaultCacheBytes)),
-        text_place(*device, 0),
-        denoiser_place(*device, cache_bytes),
-        vae_place(*device, cache_bytes),
-        tiny_place(*device, cache_bytes) {}
+        held_bytes(opened.held_bytes),
+        held_rules(std::move(opened.held_rules)),
+        text_place(*device, no_panels),
+        denoiser_place(*device, panels),
+        vae_place(*device, panels),
+        tiny_place(*device, panels),
+        adapters(model, *device,
+                 {options.adapter_dir, adapt::Library::Reach::kAnywhere, options.adapter_cache_bytes,
+                  options.paths.mode, options.strict},
+                 log) {}
 
   const SessionOptions options;
   const Log log;
@@ -48,10 +56,27 @@ struct Session::State {
   const model::Model model;
   const ModelSettings settings;
   const text::ClipTokenizer tokenizer;
-  const uint64_t cache_bytes;
+  const uint64_t held_bytes;
+  const Json held_rules;
+  nn::PanelCache panels{0};  // its budget is the plan's
   // The text encoder runs once a picture: keeping its panels would not pay.
+  nn::PanelCache no_panels{0};
   Workplace text_place, denoiser_place, vae_place, tiny_place;
+  AdapterRack adapters;
   std::mutex busy;  // held while a picture is made
+
+  // What the next pictures are made with; null for nothing. The set before is left as soon as nobody uses it.
+  void lay(const std::shared_ptr<const adapt::Stack>& stack) {
+    const auto lay_over = [&](io::Part part, const model::Network* network, Workplace& place) {
+      if (!network) return;
+      place.lay(stack ? std::shared_ptr<const nn::OverlaySet>(stack, stack->overlays_of(part)) : nullptr,
+                network->layers());
+    };
+    lay_over(io::Part::kTextEncoder, model.text_encoder.get(), text_place);
+    lay_over(io::Part::kDenoiser, model.denoiser.get(), denoiser_place);
+    lay_over(io::Part::kVae, model.vae.get(), vae_place);
+    lay_over(io::Part::kTinyVae, model.tiny_vae.get(), tiny_place);
+  }
 
   // The autoencoder that makes the result, and its workplace.
   const model::Autoencoder& decoder() const {

@@ -1,4 +1,5 @@
-/* The C interface, used as a program in C would: opening, drawing, names, failures, cancelling and growth of structures. */
+/* The C interface, used as a program in C would: opening, drawing, names, failures, cancelling and growth of
+ * structures. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +9,14 @@
 
 static int passed, failed;
 
-#define CHECK(condition)                                                    \
-  do {                                                                      \
-    if (condition) {                                                        \
-      ++passed;                                                             \
-    } else {                                                                \
-      ++failed;                                                             \
-      printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);        \
-    }                                                                       \
+#define CHECK(condition)                                             \
+  do {                                                               \
+    if (condition) {                                                 \
+      ++passed;                                                      \
+    } else {                                                         \
+      ++failed;                                                      \
+      printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                \
   } while (0)
 
 typedef struct observer {
@@ -157,6 +158,17 @@ static void test_failures(const char* model) {
   open.model_path = "no/such/model.safetensors";
   CHECK(veneer_ctx_create(&open, &context) == VENEER_NOT_FOUND && context == NULL);
   CHECK(strstr(veneer_last_error(NULL), "no/such/model.safetensors") != NULL);
+  open.type = "q3";
+  CHECK(veneer_ctx_create(&open, &context) == VENEER_USAGE);
+  open.type = NULL;
+  open.tensor_type_rules = "attn";
+  CHECK(veneer_ctx_create(&open, &context) == VENEER_USAGE);
+  CHECK(strstr(veneer_last_error(NULL), "\"attn\"") != NULL);
+  open.model_path = model;
+  open.type = "q8_0";
+  open.tensor_type_rules = "first_stage_model=f8_e4m3";
+  CHECK(veneer_ctx_create(&open, &context) == VENEER_OK);
+  veneer_ctx_free(context);
   memset(&open, 0, sizeof open); /* not prepared */
   CHECK(veneer_ctx_create(&open, &context) == VENEER_USAGE);
   CHECK(veneer_ctx_create(NULL, &context) == VENEER_USAGE);
@@ -187,6 +199,44 @@ static void test_failures(const char* model) {
   veneer_ctx_free(NULL);
 }
 
+/* A folder with models is enough to find the adapters that the tests of the tiny model use. */
+static void test_adapters(const char* model) {
+  observer seen = {0};
+  veneer_context* context = open_model(model, &seen);
+  veneer_img_params params = small_order();
+  veneer_image *plain = NULL, *adapted = NULL, *again = NULL;
+  size_t count = 0;
+  char path[1024];
+  const char* json = NULL;
+  veneer_adapter adapter = {path, 1.0f, INFINITY, 0};
+  snprintf(path, sizeof path, "%s/adapters/lora.safetensors", model);
+  params.seed = 5;
+  CHECK(veneer_generate(context, &params, &plain, &count) == VENEER_OK);
+  CHECK(strlen(veneer_last_receipt(context)) == 0);
+  CHECK(veneer_adapters_plan(context, &adapter, 1, &json) == VENEER_OK);
+  CHECK(json != NULL && strstr(json, "\"unmatched\":0") != NULL && strstr(json, "\"layer\"") != NULL);
+
+  params.adapters = &adapter;
+  params.adapter_count = 1;
+  CHECK(veneer_generate(context, &params, &adapted, &count) == VENEER_OK);
+  CHECK(strstr(veneer_last_receipt(context), "\"name\":\"lora\"") != NULL);
+  CHECK(memcmp(plain[0].data, adapted[0].data, (size_t)plain[0].width * plain[0].height * 3) != 0);
+  params.adapter_count = 0;
+  CHECK(veneer_generate(context, &params, &again, &count) == VENEER_OK);
+  CHECK(memcmp(plain[0].data, again[0].data, (size_t)plain[0].width * plain[0].height * 3) == 0);
+  veneer_images_free(plain, 1);
+  veneer_images_free(adapted, 1);
+  veneer_images_free(again, 1);
+
+  adapter.path = "no/such/adapter";
+  CHECK(veneer_adapters_plan(context, &adapter, 1, &json) == VENEER_NOT_FOUND && json == NULL);
+  adapter.path = path;
+  adapter.multiplier = NAN;
+  CHECK(veneer_adapters_plan(context, &adapter, 1, &json) == VENEER_USAGE);
+  CHECK(veneer_adapters_plan(context, NULL, 1, &json) == VENEER_USAGE);
+  veneer_ctx_free(context);
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   test_names();
@@ -194,6 +244,7 @@ int main(int argc, char** argv) {
   test_drawing(argv[1]);
   test_cancelling(argv[1]);
   test_failures(argv[1]);
+  test_adapters(argv[1]);
   printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 ? 0 : 1;
 }

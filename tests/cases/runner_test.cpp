@@ -4,6 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+#include <filesystem>
+
+#include "core/files.h"
+#include "io/image.h"
+
 namespace veneer::cases {
 namespace {
 
@@ -85,6 +91,23 @@ TEST(CaseRunner, EndsACaseThatIsWrong) {
     EXPECT_EQ(run(text).size(), 1u) << text;
   }
   EXPECT_THAT(run("# nothing\n"), ElementsAre(HasSubstr("has no step")));
+}
+
+TEST(CaseRunner, HoldsAReceiptAgainstWhatIsExpected) {
+  const std::string json =
+      R"({"receipt": {"mode": "auto", "routes": {"beside": 2, "folded": 0, "merged": 1},
+          "adapters": [{"keys": {"total": 7, "applied": 3}}, {"keys": {"total": 2, "applied": 2}}]}})";
+  const auto picture = io::encode_image(io::Image::blank(1, 1, 3), io::ImageFormat::kPng, {.text = {{"", json}}});
+  ASSERT_TRUE(picture);
+  const std::string path = testing::TempDir() + "veneer_receipt_" + std::to_string(getpid()) + ".png";
+  ASSERT_TRUE(write_file_atomically(path, picture->bytes));
+  const std::string step = "copy " + path + " a.png\nexpect a.png receipt ";
+  EXPECT_THAT(run(step + "applied=5/9 routes=beside,merged adapters=2 mode=auto"), IsEmpty());
+  for (const char* wrong : {"applied=all", "routes=beside", "adapters=1", "mode=immediately", "nothing=1", "mode"})
+    EXPECT_THAT(run(step + wrong), ElementsAre(HasSubstr("t:2: "))) << wrong;
+  std::filesystem::remove(path);
+  EXPECT_THAT(run("copy ${DATA}/demo-reference/base-euler-0.png a.png\nexpect a.png receipt applied=all"),
+              ElementsAre(HasSubstr("a.png carries no receipt")));
 }
 
 TEST(CaseRunner, StopsAProgramAtItsLimit) {

@@ -1,7 +1,8 @@
-// Reads both pictures with the product's own reader, which has tests of its own.
+// Reads pictures with the product's own reader, which has tests of its own.
 #include "pictures.h"
 
 #include <cstdlib>
+#include <span>
 
 #include "core/files.h"
 #include "core/format.h"
@@ -22,6 +23,17 @@ Result<double> mean_difference(const std::filesystem::path& a, const std::filesy
   int64_t sum = 0;
   for (size_t i = 0; i < left.pixels.size(); ++i) sum += std::abs(left.pixels[i] - right.pixels[i]);
   return static_cast<double>(sum) / static_cast<double>(left.pixels.size());
+}
+
+Result<Json> receipt_of(const std::filesystem::path& picture) {
+  VENEER_TRY(bytes, read_text_file(picture));
+  VENEER_TRY(fields, io::read_image_text(std::as_bytes(std::span(bytes)), picture.string()));
+  for (const auto& [key, text] : fields) {
+    if (key != "veneer") continue;
+    VENEER_TRY(parameters, parse_json(text, picture.string()));
+    if (parameters.contains("receipt")) return Json(parameters["receipt"]);
+  }
+  return Error{ErrorCode::kMismatch, concat(base_name(picture), " carries no receipt"), {}};
 }
 
 }  // namespace veneer::cases

@@ -65,6 +65,7 @@ class Case {
   Status json(Words words);
   Status interrupt(Words words);
   Status expect(Words words);
+  Status receipt(Words words);
   Status size(Words words);
   Status exists(Words words) { return require(fs::exists(file(words[0])), concat(words[0], " does not exist")); }
   Status absent(Words words) { return require(!fs::exists(file(words[0])), concat(words[0], " exists")); }
@@ -162,9 +163,38 @@ Status Case::interrupt(Words words) {
   return {};
 }
 
-// A identical B | A differs B | A within LIMIT B | A same-bytes B
+// How many keys of how many had an effect ("all" when none was left), and the routes that layers took.
+std::string fact_of(const Json& receipt, std::string_view name) {
+  int64_t applied = 0, total = 0;
+  for (const Json& adapter : receipt["adapters"]) {
+    applied += adapter["keys"]["applied"].get<int64_t>();
+    total += adapter["keys"]["total"].get<int64_t>();
+  }
+  if (name == "applied") return applied == total ? "all" : concat(applied, "/", total);
+  if (name == "adapters") return std::to_string(receipt["adapters"].size());
+  std::vector<std::string> taken;
+  for (const auto& [route, layers] : receipt["routes"].items())
+    if (layers.get<int64_t>() > 0) taken.push_back(route);
+  return name == "routes" ? join(taken, ",") : receipt.value(std::string(name), "");
+}
+
+// A receipt NAME=VALUE...
+Status Case::receipt(Words words) {
+  VENEER_TRY(receipt, receipt_of(file(words[0])));
+  for (const std::string& word : words.subspan(2)) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) return misuse(concat("'", word, "' is not NAME=VALUE"));
+    const std::string found = fact_of(receipt, word.substr(0, equals));
+    VENEER_TRY_STATUS(require(found == word.substr(equals + 1),
+                              concat(words[0], ": ", word.substr(0, equals), " is ", found, ", expected ", word)));
+  }
+  return {};
+}
+
+// A identical B | A differs B | A within LIMIT B | A same-bytes B | A receipt FACT...
 Status Case::expect(Words words) {
   const std::string& relation = words[1];
+  if (relation == "receipt") return receipt(words);
   const fs::path a = file(words[0]), b = file(words.back());
   if (relation == "same-bytes") {
     VENEER_TRY(left, read_text_file(a));

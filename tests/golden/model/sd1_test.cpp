@@ -47,7 +47,7 @@ class Sd1 : public testing::TestWithParam<Form> {
     auto device = device::open_device(GetParam().device, 2, true);
     ASSERT_TRUE(device) << device.error().message;
     device_ = *std::move(device);
-    place_.emplace(*device_, size_t{1} << 30);
+    place_.emplace(*device_, panels_);
   }
 
   // Runs `network` in an arena of its own and copies the result out.
@@ -63,12 +63,13 @@ class Sd1 : public testing::TestWithParam<Form> {
   test::Golden golden_{"tiny-sd1/golden.safetensors"};
   model::Model model_;
   std::unique_ptr<device::Device> device_;
+  nn::PanelCache panels_{size_t{1} << 30};
   std::optional<pipeline::Workplace> place_;
 };
 
 TEST_P(Sd1, TextEncoder) {
   const auto ids = golden_.ids("input_ids");
-  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, ids, 0); });
+  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, {ids, 0, {}}); });
   EXPECT_TRUE(test::close_to(states, golden_.tensor("base/te/last"), kTolerance));
 }
 
@@ -81,7 +82,7 @@ TEST_P(Sd1, TextEncoderWithoutItsLastLayer) {
   ASSERT_NE(norm, layers.end());
   const Tensor hidden = golden_.tensor("base/te/hidden.1");
   const Tensor expected = run([&](nn::Context& context) { return nn::layer_norm(context, *norm, hidden, 1e-5f); });
-  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, ids, 1); });
+  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, {ids, 1, {}}); });
   EXPECT_TRUE(test::close_to(states, expected, kTolerance));
 }
 
@@ -160,7 +161,8 @@ TEST_P(TinyAutoencoders, EncodeAndDecode) {
   ASSERT_TRUE(model) << model.error().message;
   const auto device = device::open_device("cpu", 2, true);
   ASSERT_TRUE(device);
-  pipeline::Workplace place(**device, size_t{1} << 30);
+  nn::PanelCache panels(size_t{1} << 30);
+  pipeline::Workplace place(**device, panels);
   const test::Golden golden("tiny-sd1/golden.safetensors");
   Tensor image = golden.map("image"), decoded, encoded;
   for (float& value : image.values()) value = value / 2 + 0.5f;

@@ -32,9 +32,15 @@ struct Bad {
 
 TEST(Commands, RefuseBeforeAnyWork) {
   const Bad kBad[] = {
-      {{"drow"}, ErrorCode::kUsage, "command \"drow\": is not known; it is one of image, inspect, metadata, version"},
-      {{"convert"}, ErrorCode::kUnsupported, "command convert: "},
-      {{"adapters", "list"}, ErrorCode::kUnsupported, "command adapters: "},
+      {{"drow"},
+       ErrorCode::kUsage,
+       "command \"drow\": is not known; it is one of image, convert, inspect, adapters, metadata"},
+      {{"convert"}, ErrorCode::kUsage, "convert: expected a model after -m"},
+      {{"-M", "convert", "-m", "missing.safetensors"}, ErrorCode::kNotFound, "missing.safetensors: "},
+      {{"convert", "-m", "x", "-o", "y.bin"}, ErrorCode::kUsage, "--output y.bin: expected a name with"},
+      {{"convert", "-m", "x", "--type", "q9"}, ErrorCode::kUsage, "--type: expected one of f32, "},
+      {{"convert", "-m", "x", "--tensor-type-rules", "attn"}, ErrorCode::kUsage, "--tensor-type-rules: expected"},
+      {{"bench", "all"}, ErrorCode::kUnsupported, "command bench: "},
       {{"-M"}, ErrorCode::kUsage, "--mode: expected a value after it"},
       {{"-M", "draw"}, ErrorCode::kUsage, "--mode: \"draw\": is not known"},
       {{"-p", "x", "--mode", "upscale"}, ErrorCode::kUnsupported, "--mode: upscale: "},
@@ -138,9 +144,19 @@ TEST_F(Prepare, KeepsStdoutForOneResult) {
   EXPECT_EQ(refusal().find("usage: --output: "), 0u) << refusal();
 }
 
-TEST_F(Prepare, RefusesAdapterTagsInsteadOfDrawingWithoutThem) {
+TEST_F(Prepare, TakesAdapterTagsOutOfThePromptAndPutsThemBehindTheOptions) {
+  options_.request.adapters.adapters.emplace_back().name = "first.safetensors";
   options_.request.prompt = "a fox <lora:style:0.5>";
-  EXPECT_EQ(refusal().find("unsupported: --prompt: the tag <lora:style>"), 0u) << refusal();
+  options_.request.negative_prompt = "fog <lora:other:1>";
+  ASSERT_TRUE(prepare_now());
+  const pipeline::Request& request = options_.request;
+  EXPECT_EQ(request.prompt, "a fox ");
+  EXPECT_EQ(request.written_prompt, "a fox <lora:style:0.5>");
+  EXPECT_EQ(request.negative_prompt, "fog ");
+  ASSERT_EQ(request.adapters.adapters.size(), 2u);
+  EXPECT_EQ(request.adapters.adapters[1].name, "style");
+  EXPECT_EQ(request.adapters.adapters[1].denoiser_scale, 0.5);
+  EXPECT_NE(lines_.front().find("<lora:other:1>"), std::string::npos) << "a tag in the negative prompt has no effect";
 }
 
 TEST_F(Prepare, SaysWhichModelDrawsWhenNoneWasNamed) {

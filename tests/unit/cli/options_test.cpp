@@ -75,6 +75,11 @@ const Good kGood[] = {
      [](const Parsed& p) { return p.options.request.preview == pipeline::PreviewMode::kProjection; }},
     {{"-vq", "--json"}, [](const Parsed& p) { return p.console.verbose && p.console.quiet && p.console.json; }},
     {{"--fa"}, [](const Parsed& p) { return p.options.no_effect.empty(); }},
+    {{"--ram", "1.5"}, [](const Parsed& p) { return p.options.session.panel_cache_bytes == uint64_t{3} << 29; }},
+    {{"--ram", "0"}, [](const Parsed& p) { return p.options.session.panel_cache_bytes == uint64_t{0}; }},
+    {{"--type", "q8_0"}, [](const Parsed& p) { return p.options.types.type == "q8_0"; }},
+    {{"--tensor-type-rules", "a=f16", "--tensor-type-rules", "b=f32"},
+     [](const Parsed& p) { return p.options.types.rules == "a=f16,b=f32"; }},
     {{"--guidance", "3.5", "--vae-conv-direct"}, [](const Parsed& p) { return p.options.no_effect.size() == 2; }},
 };
 
@@ -119,8 +124,12 @@ const Bad kBad[] = {
     {{"--vae-tile-size", "32x"}, ErrorCode::kUsage, "--vae-tile-size", "--vae-tile-size: expected a whole number"},
     {{"--sigmas", "1,x"}, ErrorCode::kUsage, "--sigmas", "--sigmas: "},
     {{"--json=maybe"}, ErrorCode::kUsage, "--json", "--json: takes no value"},
-    {{"--lora", "a.safetensors"}, ErrorCode::kUnsupported, "--adapter", "--adapter: is reserved"},
-    {{"--type", "q4_0"}, ErrorCode::kUnsupported, "--type", "--type: is reserved"},
+    {{"--lora", "a.safetensors:high"}, ErrorCode::kUsage, "--adapter", "--adapter: "},
+    {{"--lora-apply-mode", "later"}, ErrorCode::kUsage, "--lora-apply-mode", "--lora-apply-mode: expected auto, "},
+    {{"--lora-cache-mb", "-1"}, ErrorCode::kUsage, "--lora-cache-mb", "--lora-cache-mb: expected a number of MiB"},
+    {{"--ram", "-1"}, ErrorCode::kUsage, "--ram", "--ram: expected GiB from 0"},
+    {{"--ram", "nan"}, ErrorCode::kUsage, "--ram", "--ram: expected a number"},
+    {{"--imat-in", "x"}, ErrorCode::kUnsupported, "--imat-in", "--imat-in: is reserved"},
     {{"--hires"}, ErrorCode::kUnsupported, "--hires", "--hires: is reserved"},
     {{"-r", "x.png"}, ErrorCode::kUnsupported, "--ref-image", "--ref-image: is reserved"},
 };

@@ -89,7 +89,8 @@ class DecodeInTiles : public testing::Test {
     for (float& value : latent_.values()) value = normal(generator);
   }
   Tensor decode(const model::Autoencoder& autoencoder, const TilingOptions& tiling) {
-    Workplace place(*device_, size_t{1} << 28);
+    nn::PanelCache panels(size_t{1} << 28);
+    Workplace place(*device_, panels);
     auto decoded = decode_latents(autoencoder, place, latent_, tiling, [](int, int) { return Status(); });
     EXPECT_TRUE(decoded) << decoded.error().message;
     return *std::move(decoded);

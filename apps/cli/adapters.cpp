@@ -1,0 +1,122 @@
+// veneer adapters: which sub-command is meant, and what they share.
+#include "adapters.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "commands.h"
+#include "core/format.h"
+#include "data_dir.h"
+#include "results.h"
+
+namespace veneer::cli {
+namespace {
+
+constexpr std::array kSubCommands = {
+    Command{"list", "Show the adapters in a folder", run_adapters_list},
+    Command{"inspect", "Show what an adapter file holds, and whether it fits a model", run_adapters_inspect},
+    Command{"check", "Show what becomes of every key and layer, without drawing", run_adapters_check},
+    Command{"verify", "Measure what merging would lose, and what drawing with the adapter delivers",
+            run_adapters_verify},
+    Command{"merge", "Write a new model with adapters worked in", run_adapters_merge},
+    Command{"convert", "Write an adapter with the key names of another program", run_adapters_convert},
+};
+
+std::string overview() {
+  std::string text = "Usage: veneer adapters COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const Command& command : kSubCommands) {
+    std::string name(command.name);
+    name.resize(12, ' ');
+    text += concat("  ", name, command.help, "\n");
+  }
+  return text;
+}
+
+Setter adapter_setter(std::vector<text::AdapterRequest>& adapters) {
+  return [&adapters](const std::string& value) -> Status {
+    VENEER_TRY(request, text::parse_adapter_option(value));
+    adapters.push_back(std::move(request));
+    return {};
+  };
+}
+
+bool takes_value(const OptionTable& table, const std::string& option) {
+  for (const OptionGroup& group : table.groups)
+    for (const Option& row : group.options)
+      if (std::ranges::count(split(row.names, ','), option) > 0) return !row.argument.empty();
+  return false;
+}
+
+}  // namespace
+
+OptionGroup adapter_files_options(AdapterOptions& options) {
+  pipeline::AdapterOrder& order = options.order;
+  return {"Adapters",
+          {{"--adapter,--lora", "FILE[:ARG...]",
+            "Adapter; ARG: a strength (1), te=X, unet=X, dyn=RANK; the option's name may be left out",
+            adapter_setter(order.adapters)},
+           {"--lora-model-dir,--adapter-dir", "DIR", "Where names of adapters are looked for (.)",
+            path(options.model.adapter_dir)},
+           {"--adapter-policy", "WORD", "What counts as an error: report, strict or lenient",
+            choice(order.policy, {{"report", adapt::Policy::kReport},
+                                  {"strict", adapt::Policy::kStrict},
+                                  {"lenient", adapt::Policy::kLenient}})},
+           {"--dora", "WORD", "DoRA at strengths other than 1: interp, peft or lycoris (interp)",
+            choice(order.dora, {{"interp", adapt::DoraConvention::kInterp},
+                                {"peft", adapt::DoraConvention::kPeft},
+                                {"lycoris", adapt::DoraConvention::kLycoris}})}}};
+}
+
+Result<std::string> parse_adapter_options(const OptionTable& table, std::span<const std::string> args) {
+  std::vector<std::string> named;
+  bool is_value = false;  // of the option before
+  for (const std::string& arg : args) {
+    const bool is_option = !is_value && arg.starts_with('-');
+    if (!is_value && !is_option) named.emplace_back("--adapter");
+    named.push_back(arg);
+    is_value = is_option && takes_value(table, arg);
+  }
+  return parse_options(table, named);
+}
+
+OptionGroup adapter_model_options(AdapterOptions& options) {
+  OptionGroup group = model_file_options(options.model.paths);
+  group.options.push_back({"-t,--threads", "N", "Processor threads; 0 or less: the number of physical cores",
+                           whole(options.model.threads)});
+  group.options.push_back(no_mapping_option(options.model.paths));
+  return group;
+}
+
+Result<std::unique_ptr<pipeline::AdaptedModel>> open_adapted(AdapterOptions& options, std::string_view command,
+                                                             Console& console) {
+  if (options.order.adapters.empty())
+    return Error{ErrorCode::kUsage, concat("adapters ", command, ": expected an adapter file, found none"), "FILE"};
+  io::ModelPaths& paths = options.model.paths;
+  if (!paths.model.empty())
+    paths.model = model_named(paths.model, data_dir());
+  else if (paths.denoiser.empty())
+    paths.model = embedded_model(data_dir());
+  return pipeline::AdaptedModel::open(options.model, console.log());
+}
+
+std::string figure_text(const Json& figures, const char* name) {
+  if (figures.is_null()) return "-";
+  char text[32];
+  const double value = figures[name].get<double>();
+  std::snprintf(text, sizeof text, value != 0 && value < 0.0005 ? "%.1e" : "%.3f", value);
+  return text;
+}
+
+Status run_adapters(std::span<const std::string> args, Console& console) {
+  if (args.empty() || args.front() == "-h" || args.front() == "--help") return write_stdout(overview());
+  const auto found = std::ranges::find(kSubCommands, std::string_view(args.front()), &Command::name);
+  if (found != kSubCommands.end()) return found->run(args.subspan(1), console);
+  std::vector<std::string> names;
+  for (const Command& command : kSubCommands) names.emplace_back(command.name);
+  return Error{ErrorCode::kUsage,
+               concat("adapters: command \"", args.front(), "\": is not known; it is one of ", join(names, ", ")),
+               args.front()};
+}
+
+}  // namespace veneer::cli
