@@ -10,6 +10,7 @@
 #include "picture_writer.h"
 #include "prepare.h"
 #include "progress.h"
+#include "prove.h"
 #include "results.h"
 
 namespace veneer::cli {
@@ -64,10 +65,26 @@ Status draw(const ImageOptions& options, Console& console) {
   const std::chrono::duration<double> load = std::chrono::steady_clock::now() - start;
   if (cancel.get() != pipeline::CancelMode::kNone) return cancelled();
   Progress progress(console);
-  VENEER_TRY(result, session->generate(options.request, callbacks(progress, writer), cancel));
+  pipeline::RunResult result;
+  const auto generate = [&]() -> Status {
+    VENEER_TRY(made, session->generate(options.request, callbacks(progress, writer), cancel));
+    result = std::move(made);
+    return {};
+  };
+  Json proof;
+  if (options.prove) {
+    VENEER_TRY(proved, prove(*session, options.request, cancel, generate));
+    console.log().info("proved: the weights' hashes and a picture without adapters are the same before and after");
+    proof = std::move(proved);
+  } else {
+    VENEER_TRY_STATUS(generate());
+  }
   if (!options.receipt.empty()) VENEER_TRY_STATUS(write_receipt(options.receipt, result.report));
   if (!options.save_latents.empty()) VENEER_TRY_STATUS(save_latents(options.save_latents, result.pictures));
-  return console.options().json ? write_json(result_json(writer, result.report, load.count())) : Status();
+  if (!console.options().json) return {};
+  Json json = result_json(writer, result.report, load.count());
+  if (options.prove) json["proof"] = std::move(proof);
+  return write_json(json);
 }
 
 }  // namespace

@@ -151,6 +151,8 @@ OptionGroup adapter_group(ImageOptions& options) {
             word_of(order.combine, adapt::combine_from, "sum or chain")},
            {"--dora", "WORD", "DoRA at strengths other than 1: interp, peft or lycoris (interp)",
             word_of(order.dora, adapt::dora_from, "interp, peft or lycoris")},
+           {"--prove", "", "Hash the weights and draw without adapters before and after; an error if anything differs",
+            flag(options.prove)},
            {"--receipt", "FILE", "Write what became of every key and layer as JSON", path(options.receipt)},
            {"--lora-cache-mb", "N", "Memory for adapters that are not in use (512)",
             [&bytes = session.adapter_cache_bytes](const std::string& value) -> Status {

@@ -25,6 +25,7 @@ struct ImageOptions {
   std::string output = "./output.png";  // "-": stdout
   int first_index = 0;                  // of a numbered output
   std::filesystem::path preview = "./preview.png";
+  bool prove = false;                  // that adapters leave no trace
   std::filesystem::path receipt;       // of the adapters, whole; empty: not written
   std::filesystem::path save_latents;  // empty: not saved
   bool image_metadata = true;

@@ -148,6 +148,15 @@ Session::Defaults Session::defaults() const {
   return {settings.sampler, settings.schedule, settings.native_size.width, settings.native_size.height};
 }
 
+Result<Json> Session::weight_hashes() const {
+  Json hashes = Json::object();
+  for (const auto& [part, content] : state_->files.parts) {
+    VENEER_TRY_STATUS(content.weights.still_whole());
+    hashes[std::string(io::name_of(part))] = content.weights.content_hash();
+  }
+  return hashes;
+}
+
 Json Session::describe() const {
   Json json = describe_model(state_->files, state_->model.networks());
   json["held"] = {{"bytes", state_->held_bytes}, {"rules", state_->held_rules}};

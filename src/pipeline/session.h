@@ -83,6 +83,9 @@ class Session {
   Defaults defaults() const;
   // What was opened: family, parts, types, sizes, parameters; the same data that `veneer inspect` shows.
   Json describe() const;
+  // SHA-256 of the weights as they are held, by part: {"denoiser": "..."}. Reads everything. Errors: bad_file for a
+  // file that was cut.
+  Result<Json> weight_hashes() const;
 
   struct State;  // state.h; for the files of this folder
 
