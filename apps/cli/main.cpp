@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "core/format.h"
+#include "heap.h"
 #include "interrupt.h"
 #include "results.h"
 #include "spinning.h"
@@ -71,6 +72,7 @@ int run(std::span<const std::string> args) {
 
 int main(int argc, char** argv) {
   veneer::cli::limit_spinning(argv);
+  veneer::cli::return_large_blocks();
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return veneer::cli::run(args);
 }
