@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "adapter_options.h"
 #include "commands.h"
 #include "core/format.h"
 #include "data_dir.h"
@@ -23,24 +24,6 @@ constexpr std::array kSubCommands = {
     Command{"convert", "Write an adapter with the key names of another program", run_adapters_convert},
 };
 
-std::string overview() {
-  std::string text = "Usage: veneer adapters COMMAND [OPTIONS]\n\nCommands:\n";
-  for (const Command& command : kSubCommands) {
-    std::string name(command.name);
-    name.resize(12, ' ');
-    text += concat("  ", name, command.help, "\n");
-  }
-  return text;
-}
-
-Setter adapter_setter(std::vector<text::AdapterRequest>& adapters) {
-  return [&adapters](const std::string& value) -> Status {
-    VENEER_TRY(request, text::parse_adapter_option(value));
-    adapters.push_back(std::move(request));
-    return {};
-  };
-}
-
 bool takes_value(const OptionTable& table, const std::string& option) {
   for (const OptionGroup& group : table.groups)
     for (const Option& row : group.options)
@@ -51,21 +34,7 @@ bool takes_value(const OptionTable& table, const std::string& option) {
 }  // namespace
 
 OptionGroup adapter_files_options(AdapterOptions& options) {
-  pipeline::AdapterOrder& order = options.order;
-  return {"Adapters",
-          {{"--adapter,--lora", "FILE[:ARG...]",
-            "Adapter; ARG: a strength (1), te=X, unet=X, dyn=RANK; the option's name may be left out",
-            adapter_setter(order.adapters)},
-           {"--lora-model-dir,--adapter-dir", "DIR", "Where names of adapters are looked for (.)",
-            path(options.model.adapter_dir)},
-           {"--adapter-policy", "WORD", "What counts as an error: report, strict or lenient",
-            choice(order.policy, {{"report", adapt::Policy::kReport},
-                                  {"strict", adapt::Policy::kStrict},
-                                  {"lenient", adapt::Policy::kLenient}})},
-           {"--dora", "WORD", "DoRA at strengths other than 1: interp, peft or lycoris (interp)",
-            choice(order.dora, {{"interp", adapt::DoraConvention::kInterp},
-                                {"peft", adapt::DoraConvention::kPeft},
-                                {"lycoris", adapt::DoraConvention::kLycoris}})}}};
+  return {"Adapters (--adapter may be left out)", adapter_options(options.order, options.model.adapter_dir)};
 }
 
 Result<std::string> parse_adapter_options(const OptionTable& table, std::span<const std::string> args) {
@@ -109,14 +78,10 @@ std::string figure_text(const Json& figures, const char* name) {
 }
 
 Status run_adapters(std::span<const std::string> args, Console& console) {
-  if (args.empty() || args.front() == "-h" || args.front() == "--help") return write_stdout(overview());
-  const auto found = std::ranges::find(kSubCommands, std::string_view(args.front()), &Command::name);
-  if (found != kSubCommands.end()) return found->run(args.subspan(1), console);
-  std::vector<std::string> names;
-  for (const Command& command : kSubCommands) names.emplace_back(command.name);
-  return Error{ErrorCode::kUsage,
-               concat("adapters: command \"", args.front(), "\": is not known; it is one of ", join(names, ", ")),
-               args.front()};
+  if (args.empty() || args.front() == "-h" || args.front() == "--help")
+    return write_stdout("Usage: veneer adapters COMMAND [OPTIONS]\n\nCommands:\n" + listing(kSubCommands));
+  VENEER_TRY(command, command_in(kSubCommands, "adapters: command", args.front()));
+  return command->run(args.subspan(1), console);
 }
 
 }  // namespace veneer::cli

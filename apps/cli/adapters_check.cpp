@@ -46,9 +46,7 @@ Result<std::shared_ptr<const adapt::Stack>> plan(pipeline::AdaptedModel& model,
                                                  std::span<const adapt::StackEntry> entries,
                                                  const pipeline::AdapterOrder& order) {
   VENEER_TRY(device, device::open_device("", model.engine().threads(), false));
-  std::vector<adapt::StackPart> parts;
-  for (const auto& [part, network] : model.model().networks())
-    parts.push_back({part, &network->layers(), device.get()});
+  const std::vector<adapt::StackPart> parts = pipeline::stack_parts(model.model(), *device);
   std::optional<Result<std::shared_ptr<const adapt::Stack>>> stack;
   model.engine().run([&] {
     stack = adapt::build_stack(entries, parts, {order.combine, order.mode, order.policy, nn::OverlayOptions()});
@@ -69,8 +67,8 @@ Status run_adapters_check(std::span<const std::string> args, Console& console) {
   VENEER_TRY(model, open_adapted(options, "check", console));
   VENEER_TRY(candidates, model->fit(options.order));
   std::string text;
-  for (const pipeline::Candidate& candidate : candidates) text += account_text(candidate.entry.fitted->account);
-  const auto entries = pipeline::accepted(candidates, console.log());
+  for (const pipeline::Candidate& candidate : candidates.all) text += account_text(candidate.entry.fitted->account);
+  const auto entries = model->accepted(std::move(candidates));
   if (!entries) {
     if (!console.options().json) VENEER_TRY_STATUS(write_stdout(text));
     return entries.error();

@@ -77,7 +77,7 @@ Status run_adapters_merge(std::span<const std::string> args, Console& console) {
   VENEER_TRY(rules, options.types.parse());
   VENEER_TRY(model, open_adapted(options.adapters, "merge", console));
   VENEER_TRY(candidates, model->fit(options.adapters.order));
-  VENEER_TRY(entries, pipeline::accepted(candidates, console.log()));
+  VENEER_TRY(entries, model->accepted(std::move(candidates)));
   pipeline::ConvertOptions& convert = options.merge.convert;
   convert.rules = std::move(rules);
   convert.paths = options.adapters.model.paths;

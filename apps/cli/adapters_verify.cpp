@@ -59,7 +59,7 @@ Status run_adapters_verify(std::span<const std::string> args, Console& console) 
   }
   VENEER_TRY(model, open_adapted(options, "verify", console));
   VENEER_TRY(candidates, model->fit(options.order));
-  VENEER_TRY(entries, pipeline::accepted(candidates, console.log()));
+  VENEER_TRY(entries, model->accepted(std::move(candidates)));
   VENEER_TRY(report, pipeline::verify_adapters(*model, entries, type, options.model.threads));
   return console.options().json ? write_json(report) : write_stdout(as_table(report));
 }

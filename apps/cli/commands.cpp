@@ -47,10 +47,8 @@ std::vector<std::string> names_of(const Rows& rows) {
 }
 
 Result<const Command*> command_named(std::string_view name) {
-  const auto found = std::ranges::find(kCommands, name, &Command::name);
-  if (found != kCommands.end()) return &*found;
   if (std::ranges::count(kLaterCommands, name) > 0) return not_available("command", name);
-  return unknown("command", name, names_of(kCommands));
+  return command_in(kCommands, "command", name);
 }
 
 // Takes "--mode X" out of `args`. The option is looked for before the command is known, so a text that happens to be
@@ -69,19 +67,29 @@ Result<const Command*> take_mode(std::vector<std::string>& args) {
 }
 
 std::string overview() {
-  std::string text =
-      "Usage: veneer [COMMAND] [OPTIONS]\n\nCommands (veneer COMMAND --help lists the options of each):\n";
-  for (const Command& command : kCommands) {
-    std::string name(command.name);
-    name.resize(12, ' ');
-    text += concat("  ", name, command.help, "\n");
-  }
-  return text + "\nWithout a command the options are those of image:\n\n";
+  return concat("Usage: veneer [COMMAND] [OPTIONS]\n\nCommands (veneer COMMAND --help lists the options of each):\n",
+                listing(kCommands), "\nWithout a command the options are those of image:\n\n");
 }
 
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+
+std::string listing(std::span<const Command> commands) {
+  std::string text;
+  for (const Command& command : commands) {
+    std::string name(command.name);
+    name.resize(12, ' ');
+    text += concat("  ", name, command.help, "\n");
+  }
+  return text;
+}
+
+Result<const Command*> command_in(std::span<const Command> commands, std::string_view what, std::string_view name) {
+  const auto found = std::ranges::find(commands, name, &Command::name);
+  if (found != commands.end()) return &*found;
+  return unknown(what, name, names_of(commands));
+}
 
 Status run_command_line(std::span<const std::string> args, Console& console) {
   const std::string first = args.empty() ? std::string() : args.front();

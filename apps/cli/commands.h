@@ -19,6 +19,11 @@ struct Command {
 
 std::span<const Command> commands();
 
+// Each command with its help, a line each.
+std::string listing(std::span<const Command> commands);
+// Errors: usage naming those that are known; `what` comes first.
+Result<const Command*> command_in(std::span<const Command> commands, std::string_view what, std::string_view name);
+
 Status run_image(std::span<const std::string> args, Console& console);
 Status run_adapters(std::span<const std::string> args, Console& console);
 Status run_convert(std::span<const std::string> args, Console& console);

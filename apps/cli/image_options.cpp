@@ -1,6 +1,7 @@
 // The option table of `veneer image`, group by group. Defaults live in the structures that the options set.
 #include "image_options.h"
 
+#include "adapter_options.h"
 #include "core/format.h"
 #include "reserved_options.h"
 
@@ -118,51 +119,30 @@ OptionGroup sampling_group(Request& request) {
         text(request.extra_sample_args)}}};
 }
 
-// Words of an enumeration, by the function that knows them.
-template <typename T>
-Setter word_of(T& target, std::optional<T> (*from)(std::string_view), const char* words) {
-  return [&target, from, words](const std::string& value) -> Status {
-    const std::optional<T> found = from(value);
-    if (!found) return Error{ErrorCode::kUsage, concat("expected ", words, ", found \"", value, "\""), {}};
-    target = *found;
-    return {};
-  };
-}
-
 OptionGroup adapter_group(ImageOptions& options) {
   pipeline::AdapterOrder& order = options.request.adapters;
   SessionOptions& session = options.session;
-  return {"Adapters (also as tags in the prompt: <lora:NAME:STRENGTH>)",
-          {{"--adapter,--lora", "FILE[:ARG...]",
-            "LoRA or relative to draw with; ARG: a strength (1), te=X, unet=X, in=X, mid=X, out=X, lbw=PRESET|LIST, "
-            "dyn=RANK; may be repeated",
-            [&order](const std::string& value) -> Status {
-              VENEER_TRY(request, text::parse_adapter_option(value));
-              order.adapters.push_back(std::move(request));
-              return {};
-            }},
-           {"--lora-model-dir,--adapter-dir", "DIR", "Where names of adapters are looked for (.)",
-            path(session.adapter_dir)},
-           {"--lora-apply-mode", "MODE", "auto, at_runtime (exact) or immediately (rounded copies) (auto)",
-            word_of(order.mode, adapt::apply_mode_from, "auto, immediately or at_runtime")},
-           {"--adapter-policy", "WORD", "What counts as an error: report, strict or lenient (report)",
-            word_of(order.policy, adapt::policy_from, "report, strict or lenient")},
-           {"--combine", "WORD", "Several adapters: sum, or chain in their order (sum)",
-            word_of(order.combine, adapt::combine_from, "sum or chain")},
-           {"--dora", "WORD", "DoRA at strengths other than 1: interp, peft or lycoris (interp)",
-            word_of(order.dora, adapt::dora_from, "interp, peft or lycoris")},
-           {"--prove", "", "Hash the weights and draw without adapters before and after; an error if anything differs",
-            flag(options.prove)},
-           {"--receipt", "FILE", "Write what became of every key and layer as JSON", path(options.receipt)},
-           {"--lora-cache-mb", "N", "Memory for adapters that are not in use (512)",
-            [&bytes = session.adapter_cache_bytes](const std::string& value) -> Status {
-              int64_t megabytes = 0;
-              VENEER_TRY_STATUS(whole(megabytes)(value));
-              if (megabytes < 0 || megabytes > (int64_t{1} << 24))
-                return Error{ErrorCode::kUsage, concat("expected a number of MiB, found \"", value, "\""), {}};
-              bytes = static_cast<uint64_t>(megabytes) << 20;
-              return {};
-            }}}};
+  OptionGroup group{"Adapters (also as tags in the prompt: <lora:NAME:STRENGTH>)",
+                    adapter_options(order, session.adapter_dir)};
+  const std::vector<Option> more = {
+      {"--lora-apply-mode", "MODE", "auto, at_runtime (exact) or immediately (rounded copies) (auto)",
+       word_of(order.mode, adapt::apply_mode_from, "auto, immediately or at_runtime")},
+      {"--combine", "WORD", "Several adapters: sum, or chain in their order (sum)",
+       word_of(order.combine, adapt::combine_from, "sum or chain")},
+      {"--prove", "", "Hash the weights and draw without adapters before and after; an error if anything differs",
+       flag(options.prove)},
+      {"--receipt", "FILE", "Write what became of every key and layer as JSON", path(options.receipt)},
+      {"--lora-cache-mb", "N", "Memory for adapters that are not in use (512)",
+       [&bytes = session.adapter_cache_bytes](const std::string& value) -> Status {
+         int64_t megabytes = 0;
+         VENEER_TRY_STATUS(whole(megabytes)(value));
+         if (megabytes < 0 || megabytes > (int64_t{1} << 24))
+           return Error{ErrorCode::kUsage, concat("expected a number of MiB, found \"", value, "\""), {}};
+         bytes = static_cast<uint64_t>(megabytes) << 20;
+         return {};
+       }}};
+  group.options.insert(group.options.end(), more.begin(), more.end());
+  return group;
 }
 
 OptionGroup decoding_group(pipeline::TilingOptions& tiling) {

@@ -40,8 +40,7 @@ auto identity(const StackEntry& entry) {
 
 bool reads_weight(const nn::Program& program) {
   return !std::ranges::all_of(program.terms, [](const nn::Term& term) {
-    const nn::Dense* dense = std::get_if<nn::Dense>(&term);
-    return std::holds_alternative<nn::Vector>(term) || (nn::is_additive(term) && !(dense && dense->needs_base));
+    return std::holds_alternative<nn::Vector>(term) || (nn::is_additive(term) && !nn::needs_base(term));
   });
 }
 
@@ -68,11 +67,7 @@ Result<nn::Program> program_for(const StackEntry& entry, const FittedSite& site,
     VENEER_TRY(again, lowered_again(entry, site, layer, strength));
     program.terms = std::move(again.terms);
   }
-  const auto needs_base = [](const nn::Term& term) {
-    const nn::Dense* dense = std::get_if<nn::Dense>(&term);
-    return dense && dense->needs_base;
-  };
-  if (on_others && std::ranges::any_of(program.terms, needs_base))
+  if (on_others && std::ranges::any_of(program.terms, nn::needs_base))
     return Error{ErrorCode::kUnsupported,
                  concat("adapter ", entry.fitted->adapter->name, ": ", site.site.layer->name,
                         ": its change depends on the weight in a way that --combine chain can not carry behind other "

@@ -54,17 +54,9 @@ void multiply_row(const Rotate& rotate, int64_t, const Matrix& m, double* row) {
   }
 }
 
-bool is_input_side(const Term& term) {
-  const auto side = [](const auto& t) {
-    if constexpr (requires { t.side; }) return t.side == Side::kInput;
-    return false;
-  };
-  return std::visit(side, term);
-}
-
 bool turns_rows(const Program& program) {
   return std::any_of(program.terms.begin(), program.terms.end(),
-                     [](const Term& t) { return std::holds_alternative<Rotate>(t) && !is_input_side(t); });
+                     [](const Term& t) { return std::holds_alternative<Rotate>(t) && !acts_on_input(t); });
 }
 
 // rows [first, first + count) of one program: its definition, term by term.
@@ -75,7 +67,7 @@ class Evaluation {
     base_.resize(static_cast<size_t>(count * width_));
     weight.decode_rows(program.first_row + first, count, base_.data());
     for (const Term& term : program.terms)
-      if (is_input_side(term)) inputs_.push_back(&term);
+      if (acts_on_input(term)) inputs_.push_back(&term);
     z_.assign(base_.begin(), base_.end());
     turn_inputs(z_, inputs_.size());
   }
@@ -83,10 +75,10 @@ class Evaluation {
   std::vector<double> run() {
     size_t turned = 0;
     for (const Term& term : program_.terms) {
-      if (is_input_side(term)) ++turned;
+      if (acts_on_input(term)) ++turned;
       if (is_additive(term)) add(term, turned);
-      if (const auto* gain = std::get_if<Gain>(&term); gain && !is_input_side(term)) scale_rows(*gain);
-      if (const auto* rotate = std::get_if<Rotate>(&term); rotate && !is_input_side(term)) rotate_rows(*rotate);
+      if (const auto* gain = std::get_if<Gain>(&term); gain && !acts_on_input(term)) scale_rows(*gain);
+      if (const auto* rotate = std::get_if<Rotate>(&term); rotate && !acts_on_input(term)) rotate_rows(*rotate);
     }
     return std::move(z_);
   }

@@ -13,11 +13,6 @@ namespace {
 constexpr int64_t kSliceBytes = int64_t{16} << 20;
 constexpr int64_t kSliceMultiple = 64;  // outputs; a whole number of the widest register blocks
 
-bool needs_base(const Addend& addend) {
-  const Dense* dense = std::get_if<Dense>(&addend.term);
-  return dense && dense->needs_base;
-}
-
 // Rows [begin, end) of a slice that starts at `first`: gains times the decoded rows, plus the terms.
 void fold(const Layer& layer, const Overlay& overlay, int64_t first, int64_t begin, int64_t end, float* rows,
           float* base) {
@@ -38,7 +33,7 @@ void fold(const Layer& layer, const Overlay& overlay, int64_t first, int64_t beg
 void decode(Context& context, const Layer& layer, const Overlay* overlay, int64_t first, int64_t count, float* rows) {
   const int64_t values = layer.weight.row_values();
   const bool folds = overlay && !overlay->folded.empty();
-  const bool keeps_base = folds && std::any_of(overlay->folded.begin(), overlay->folded.end(), needs_base);
+  const bool keeps_base = folds && std::ranges::any_of(overlay->folded, needs_base, &Addend::term);
   Tensor base = keeps_base ? context.arena.allocate({count * values}) : Tensor();
   if (context.measuring()) return;
   const codec::Weight& weight = overlay ? overlay->weight_of(layer) : layer.weight;

@@ -29,7 +29,7 @@ Term scaled_rows(const Layer& layer, const Term& term, const std::vector<float>&
   }
   Dense rows;
   rows.what = concat(describe(term), " under a gain");
-  rows.needs_base = std::holds_alternative<Dense>(term) && std::get<Dense>(term).needs_base;
+  rows.needs_base = needs_base(term);
   rows.held_bytes = held_bytes(term) + static_cast<int64_t>(factors.size() * sizeof(float));
   rows.rows = [&layer, term, factors, needs_base = rows.needs_base](int64_t first, int64_t count, float* out) {
     const int64_t values = layer.weight.row_values();

@@ -44,6 +44,11 @@ bool acts_on_input(const Term& term) {
       term);
 }
 
+bool needs_base(const Term& term) {
+  const Dense* dense = std::get_if<Dense>(&term);
+  return dense && dense->needs_base;
+}
+
 int64_t held_bytes(const Term& term) { return std::visit(HeldBytes(), term); }
 std::string describe(const Term& term) { return std::visit(Describe(), term); }
 

@@ -91,6 +91,8 @@ struct Program {
 
 // It changes what goes into the base product.
 bool acts_on_input(const Term& term);
+// A Dense term that is worked out from the layer's own decoded rows.
+bool needs_base(const Term& term);
 int64_t held_bytes(const Term& term);
 // For receipts: "pair r=16", "gain", "rotate 8 x 40".
 std::string describe(const Term& term);

@@ -29,36 +29,15 @@ Result<std::shared_ptr<const adapt::Fitted>> AdaptedModel::fit(const std::string
   return *std::move(fitted);
 }
 
-Result<std::vector<Candidate>> AdaptedModel::fit(const AdapterOrder& order) {
-  std::vector<Candidate> candidates;
-  for (const text::AdapterRequest& request : order.adapters) {
-    VENEER_TRY(blocks, block_weights_of(request));
-    adapt::LowerOptions options;
-    options.dora = order.dora;
-    options.rank_limit = request.dyn_rank.value_or(0);
-    auto fitted = fit(request.name, options);
-    if (!fitted) {
-      const ErrorCode code = fitted.error().code;
-      const bool may_miss = order.policy == adapt::Policy::kLenient && code != ErrorCode::kUsage;
-      if (!may_miss || code == ErrorCode::kIo || code == ErrorCode::kNoMemory) return fitted.error();
-      log_.warn(concat("goes on without it: ", fitted.error().message));
-      continue;
-    }
-    adapt::Verdict verdict = adapt::judge(**fitted, order.policy);
-    candidates.push_back({{*std::move(fitted), request.text_encoder_scale, request.denoiser_scale, std::move(blocks)},
-                          std::move(verdict)});
-  }
-  return candidates;
+Result<Candidates> AdaptedModel::fit(const AdapterOrder& order) {
+  return candidates_of(order,
+                       [&](const std::string& name, const adapt::LowerOptions& options) { return fit(name, options); });
 }
 
-Result<std::vector<adapt::StackEntry>> accepted(const std::vector<Candidate>& candidates, const Log& log) {
-  std::vector<adapt::StackEntry> entries;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.verdict.error) return *candidate.verdict.error;
-    for (const std::string& warning : candidate.verdict.warnings) log.warn(warning);
-    if (!candidate.verdict.left_out) entries.push_back(candidate.entry);
-  }
-  return entries;
+Result<std::vector<adapt::StackEntry>> AdaptedModel::accepted(Candidates candidates) const {
+  VENEER_TRY(accepted, accept(std::move(candidates), log_, "goes on without it"));
+  for (const std::string& warning : accepted.warnings) log_.warn(warning);
+  return std::move(accepted.entries);
 }
 
 }  // namespace veneer::pipeline

@@ -6,19 +6,10 @@
 #include <optional>
 
 #include "adapt/library.h"
-#include "adapt/stack.h"
-#include "core/log.h"
 #include "core/threads.h"
-#include "model/model.h"
-#include "pipeline/request.h"
+#include "pipeline/adapter_choice.h"
 
 namespace veneer::pipeline {
-
-// An adapter of an order as the model sees it.
-struct Candidate {
-  adapt::StackEntry entry;
-  adapt::Verdict verdict;
-};
 
 class AdaptedModel {
  public:
@@ -37,9 +28,9 @@ class AdaptedModel {
 
   // Opens one adapter file and fits it. Errors: as Library::find, open_adapter and fit have them.
   Result<std::shared_ptr<const adapt::Fitted>> fit(const std::string& name, const adapt::LowerOptions& options);
-  // All adapters of the order, judged by its policy. A file that is missing or broken is an error, or under the lenient
-  // policy a warning in the log.
-  Result<std::vector<Candidate>> fit(const AdapterOrder& order);
+  // As candidates_of and accept; warnings go to the log.
+  Result<Candidates> fit(const AdapterOrder& order);
+  Result<std::vector<adapt::StackEntry>> accepted(Candidates candidates) const;
 
  private:
   AdaptedModel(io::ModelFiles files, model::Model model, const Options& options, Log log)
@@ -56,8 +47,5 @@ class AdaptedModel {
   EngineThread engine_;
   std::optional<adapt::Resolver> resolver_;
 };
-
-// Those that take part, with the verdicts' warnings logged. Errors: the first that a verdict has.
-Result<std::vector<adapt::StackEntry>> accepted(const std::vector<Candidate>& candidates, const Log& log);
 
 }  // namespace veneer::pipeline

@@ -63,36 +63,6 @@ Result<std::shared_ptr<const adapt::Fitted>> AdapterRack::fitted(std::shared_ptr
   return made;
 }
 
-Result<AdapterRack::Chosen> AdapterRack::choose(const AdapterOrder& order) {
-  const adapt::Library library(options_.directory, options_.reach);
-  const bool lenient = order.policy == adapt::Policy::kLenient;
-  Chosen chosen;
-  for (const text::AdapterRequest& request : order.adapters) {
-    VENEER_TRY(blocks, block_weights_of(request));
-    const auto adapter = [&]() -> Result<std::shared_ptr<const adapt::Adapter>> {
-      VENEER_TRY(path, library.find(request.name));
-      return open(path);
-    }();
-    if (!adapter) {
-      if (!lenient || adapter.error().code == ErrorCode::kUsage || adapter.error().code == ErrorCode::kIo)
-        return adapter.error();
-      chosen.warnings.push_back(concat("the picture is made without it: ", adapter.error().message));
-      continue;
-    }
-    adapt::LowerOptions options;
-    options.dora = order.dora;
-    options.rank_limit = request.dyn_rank.value_or(0);
-    VENEER_TRY(one, fitted(*adapter, options));
-    const adapt::Verdict verdict = adapt::judge(*one, order.policy);
-    if (verdict.error) return *verdict.error;
-    chosen.warnings.insert(chosen.warnings.end(), verdict.warnings.begin(), verdict.warnings.end());
-    if (one->account.keys.applied == one->account.keys.total) log_.info(adapt::count_line(one->account));
-    if (!verdict.left_out)
-      chosen.entries.push_back({one, request.text_encoder_scale, request.denoiser_scale, std::move(blocks)});
-  }
-  return chosen;
-}
-
 // Adapters that the set in use does not need may stay while they are small.
 void AdapterRack::drop_unused() {
   const auto in_use = [&](const adapt::Fitted& one) {
@@ -131,13 +101,20 @@ Result<AdapterRack::Outcome> AdapterRack::stack_for(const AdapterOrder& order) {
     return Outcome{};
   }
   const auto start = std::chrono::steady_clock::now();
-  VENEER_TRY(chosen, choose(order));
+  const adapt::Library library(options_.directory, options_.reach);
+  VENEER_TRY(candidates,
+             candidates_of(order,
+                           [&](const std::string& name,
+                               const adapt::LowerOptions& options) -> Result<std::shared_ptr<const adapt::Fitted>> {
+                             VENEER_TRY(path, library.find(name));
+                             VENEER_TRY(adapter, open(path));
+                             return fitted(std::move(adapter), options);
+                           }));
+  VENEER_TRY(chosen, accept(std::move(candidates), log_, "the picture is made without it"));
   const std::string key = key_of(order, chosen.entries);
   if (!current_ || key != current_key_) {
-    std::vector<adapt::StackPart> parts;
-    for (const auto& [part, network] : model_.networks()) parts.push_back({part, &network->layers(), &device_});
     adapt::StackOptions options{order.combine, order.mode, order.policy, {true, !options_.strict}};
-    VENEER_TRY(stack, adapt::build_stack(chosen.entries, parts, options));
+    VENEER_TRY(stack, adapt::build_stack(chosen.entries, stack_parts(model_, device_), options));
     current_ = std::move(stack);
     current_key_ = key;
   }

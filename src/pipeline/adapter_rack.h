@@ -1,5 +1,5 @@
 // The adapters of a session: files that were opened, how they fit the model, and the set in use. A set that differs
-// only in strengths reads no file; a set that was in use a moment ago is not built again. Used on the engine thread.
+// only in strengths reads no file; the set in use is not built again. Used on the engine thread.
 #pragma once
 
 #include <list>
@@ -8,10 +8,7 @@
 #include <optional>
 
 #include "adapt/library.h"
-#include "adapt/stack.h"
-#include "core/log.h"
-#include "model/model.h"
-#include "pipeline/request.h"
+#include "pipeline/adapter_choice.h"
 
 namespace veneer::pipeline {
 
@@ -41,12 +38,7 @@ class AdapterRack {
     std::filesystem::file_time_type changed;
     std::shared_ptr<const adapt::Adapter> adapter;
   };
-  struct Chosen {
-    std::vector<adapt::StackEntry> entries;
-    std::vector<std::string> warnings;
-  };
 
-  Result<Chosen> choose(const AdapterOrder& order);
   Result<std::shared_ptr<const adapt::Adapter>> open(const std::filesystem::path& path);
   Result<std::shared_ptr<const adapt::Fitted>> fitted(std::shared_ptr<const adapt::Adapter> adapter,
                                                       const adapt::LowerOptions& options);

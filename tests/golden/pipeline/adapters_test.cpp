@@ -9,6 +9,7 @@
 #include "device/devices.h"
 #include "model/model.h"
 #include "model/spellings.h"
+#include "pipeline/adapter_choice.h"
 #include "pipeline/memory.h"
 #include "tests/support/golden.h"
 
@@ -47,11 +48,9 @@ class TinyAdapters : public testing::TestWithParam<Form> {
   }
 
   void lay(const std::vector<adapt::StackEntry>& entries) {
-    std::vector<adapt::StackPart> parts;
-    for (const auto& [part, network] : model_.networks()) parts.push_back({part, &network->layers(), device_.get()});
     adapt::StackOptions options;
     options.overlay.fold_pairs = !GetParam().strict;
-    auto stack = adapt::build_stack(entries, parts, options);
+    auto stack = adapt::build_stack(entries, pipeline::stack_parts(model_, *device_), options);
     ASSERT_TRUE(stack) << stack.error().message;
     stack_ = *stack;
   }

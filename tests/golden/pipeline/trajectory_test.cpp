@@ -67,7 +67,15 @@ constexpr Run kRuns[] = {{"base.euler.0", "red apple", 0}, {"base.euler.1", "cat
                          {"base.euler.2", "rocket", 2},    {"base.ddim.0", "red apple", 0},
                          {"base.ddim.1", "cat face", 1},   {"base.ddim.2", "rocket", 2}};
 
+// With the adapters that come with the model: LoRA, DoRA, LoCon with text encoder, LoKr, LoHa.
+constexpr Run kAdapterRuns[] = {{"lineart-lora.euler.0", "red apple", 0}, {"lineart-lora.ddim.1", "cat face", 1},
+                                {"mosaic-dora.euler.0", "red apple", 0},  {"mosaic-dora.ddim.1", "cat face", 1},
+                                {"night-locon.euler.0", "red apple", 0},  {"night-locon.ddim.1", "cat face", 1},
+                                {"pastel-lokr.euler.0", "red apple", 0},  {"pastel-lokr.ddim.1", "cat face", 1},
+                                {"sepia-loha.euler.0", "red apple", 0},   {"sepia-loha.ddim.1", "cat face", 1}};
+
 class Demo : public testing::TestWithParam<Run> {};
+class DemoTiny : public Demo {};
 
 std::filesystem::path demo_model() { return std::filesystem::path(VENEER_SOURCE_DIR) / "models/emoji-v1"; }
 
@@ -77,6 +85,10 @@ Request demo_request(const Run& run) {
   request.cfg_scale = 5;
   request.sampler = *sample::sampler_named("euler");
   request.schedule = *sample::schedule_named("simple");
+  const std::string key = run.key, adapter = key.substr(0, key.find('.'));
+  if (adapter != "base")
+    request.adapters.adapters.emplace_back().name =
+        concat(VENEER_SOURCE_DIR, "/models/adapters/", adapter, ".safetensors");
   return request;
 }
 
@@ -121,10 +133,12 @@ TEST_P(Demo, AgreesWithDiffusers) {
   ASSERT_EQ(result.pictures.size(), 1u);
   const Tensor latents = scaled(result.pictures[0].latents.clone(), ddim ? 1 / std::sqrt(1 + kLast * kLast) : 1.0);
   EXPECT_TRUE(test::close_to(latents, golden.tensor(key), 5e-4));
-  if (!ddim) expect_same_picture(result.pictures[0].image, concat("base-euler-", GetParam().number, ".png"));
+  if (!ddim)
+    expect_same_picture(result.pictures[0].image,
+                        concat(key.substr(0, key.find('.')), "-euler-", GetParam().number, ".png"));
 }
 
-TEST_P(Demo, DecodesWithTheTinyAutoencoder) {
+TEST_P(DemoTiny, DecodesWithTheTinyAutoencoder) {
   const std::string key = GetParam().key;
   if (key.find("ddim") != std::string::npos) return;  // its pictures exist for the Euler runs
   const auto session = open(demo_model(), demo_model() / "vae_tiny");
@@ -137,11 +151,16 @@ TEST_P(Demo, DecodesWithTheTinyAutoencoder) {
   expect_same_picture(result.pictures[0].image, concat("base-euler-", GetParam().number, "-tiny.png"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Runs, Demo, testing::ValuesIn(kRuns), [](const auto& run) {
+std::string name_of(const testing::TestParamInfo<Run>& run) {
   std::string name = run.param.key;
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '.' || c == '-'; }, '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, Demo, testing::ValuesIn(kRuns), name_of);
+INSTANTIATE_TEST_SUITE_P(Adapters, Demo, testing::ValuesIn(kAdapterRuns), name_of);
+INSTANTIATE_TEST_SUITE_P(Runs, DemoTiny, testing::ValuesIn(kRuns), name_of);
 
 }  // namespace
 }  // namespace veneer

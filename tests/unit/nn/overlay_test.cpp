@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codec/encode.h"
 #include "nn/adapted_rows.h"
 #include "nn/operations.h"
 #include "one_layer.h"
@@ -190,6 +191,22 @@ TEST_P(Overlays, AReplacementTakesTheWeightsPlace) {
   const Layer layer = make_layer({24, 40}, {}, true, 6), other = make_layer({24, 40}, {}, true, 99);
   const Program program{{Replace{other.weight}}};
   expect_adapted(layer, {program}, {});
+}
+
+// On a format with low-rank factors of its own the pairs may join them: one weight, no product more, the same sum.
+TEST_P(Overlays, PairsJoinTheSideFactorsOfAFormat) {
+  for (const char* form : {"sdnq_uint4", "sdnq_uint4_svd", "sdnq_int8"}) {
+    SCOPED_TRACE(form);
+    Layer layer = make_layer({24, 64}, {}, true, 6);
+    const auto encoded = codec::encode(*codec::find_form(form), layer.weight.decode_all(), {24, 64}, "w");
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    layer.weight = codec::decodable(*codec::find_form(form), *encoded, {24, 64}, "w");
+    const Programs programs = programs_of("two_pairs", {layer, 11});
+    const auto overlay = make_overlay(layer, programs, {.side_factors = true});
+    ASSERT_TRUE(overlay->weight && overlay->beside.empty() && overlay->folded.empty());
+    expect_adapted(layer, programs, {.side_factors = true});
+    expect_adapted(layer, programs, {.fold_dense = false, .fold_pairs = false});
+  }
 }
 
 TEST_P(Overlays, NeutralProgramsLeaveNothing) {
