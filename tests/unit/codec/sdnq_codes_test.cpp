@@ -1,8 +1,8 @@
 // SDNQ's types by name, the packing of codes, and the vector loops against plain ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
@@ -117,7 +117,7 @@ std::vector<float> plain(int64_t count, const Value& value_at) {
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return std::ranges::equal(a, b, {}, std::bit_cast<uint32_t, float>, std::bit_cast<uint32_t, float>);
 }
 
 // To the bit, at every length around the vectors' own.
