@@ -78,9 +78,10 @@ struct Attention {
   int64_t batch, queries, keys, heads, head_width;
   int64_t q_stride, k_stride, v_stride;  // floats between tokens; batches are `queries` or `keys` tokens apart
   float scale;
-  bool causal;            // query i sees keys 0..i
-  const float* key_mask;  // [batch, keys] added to the scores, or null
-  float* y;               // [batch, queries, heads * head_width], dense
+  bool causal;                  // query i sees keys 0..i
+  const float* key_mask;        // [batch, keys] added to the scores, or null
+  float* y;                     // [batch, queries, heads * head_width], dense
+  const float* bias = nullptr;  // [heads, queries, keys] added to the scores, or null
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias over each group of channels and all pixels of an image; may
@@ -99,6 +100,16 @@ struct LayerNorm {
   const float* x;
   int64_t rows, channels;
   const float *gain, *bias;
+  float epsilon;
+  float* y;
+};
+
+// y = x / sqrt(mean of x^2 + epsilon) * gain over each head: `heads` runs of `channels` values in every row, all under
+// the same gain. Rows of x and y lie `stride` floats apart; may be in place.
+struct RmsNorm {
+  const float* x;
+  int64_t rows, heads, channels, stride;
+  const float* gain;  // [channels]
   float epsilon;
   float* y;
 };
@@ -134,6 +145,41 @@ struct AddVector {
   int64_t batch, pixels, channels;
   float* y;
   int64_t y_stride;
+};
+
+// y[b, t, c] = x[b, t, c] * (1 + scale[b, c]) + shift[b, c]; the vectors of consecutive batches lie `vector_stride`
+// floats apart (0: one for all); may be in place.
+struct Modulate {
+  const float* x;
+  int64_t batch, tokens, channels;
+  const float *scale, *shift;
+  int64_t vector_stride;
+  float* y;
+};
+
+// y[b, t, c] += gate[b, c] * x[b, t, c]; gates of consecutive batches lie `gate_stride` floats apart.
+struct AddGated {
+  const float* x;
+  int64_t batch, tokens, channels;
+  const float* gate;
+  int64_t gate_stride;
+  float* y;
+};
+
+// y = a * b; may be in place.
+struct Multiply {
+  const float *a, *b;
+  int64_t count;
+  float* y;
+};
+
+// Rotary positions: the adjacent pair (x[2k], x[2k + 1]) of every head turned by the k-th angle of its token, to
+// (x[2k] cos - x[2k + 1] sin, x[2k + 1] cos + x[2k] sin). Rows of x and y lie `stride` floats apart; may be in place.
+struct RotatePairs {
+  const float* x;
+  int64_t batch, tokens, heads, head_width, stride;
+  const float *cosines, *sines;  // [tokens, head_width / 2]
+  float* y;
 };
 
 // Nearest neighbour, twice as high and wide: y[h, w] = x[h / 2, w / 2], cut to out_height x out_width.
@@ -196,8 +242,8 @@ template <typename... Operation>
 struct OperationList {
   static constexpr size_t kSize = sizeof...(Operation);
 };
-using Operations =
-    OperationList<PackMatmul, Matmul, PackConv, Conv, Attention, GroupNorm, LayerNorm, Activate, Geglu, AddScaled,
-                  AddVector, Upsample, Concat, ScaleColumns, RotateColumns, MixGroups, AddDifference>;
+using Operations = OperationList<PackMatmul, Matmul, PackConv, Conv, Attention, GroupNorm, LayerNorm, RmsNorm, Activate,
+                                 Geglu, AddScaled, AddVector, Modulate, AddGated, Multiply, RotatePairs, Upsample,
+                                 Concat, ScaleColumns, RotateColumns, MixGroups, AddDifference>;
 
 }  // namespace veneer::device

@@ -31,7 +31,7 @@ struct Block {
 class Clip final : public TextEncoder {
  public:
   static Result<std::unique_ptr<TextEncoder>> build(const io::ModelPart& part, const std::string& component);
-  Tensor encode(nn::Context& context, const Input& input) const override;
+  Encoded encode(nn::Context& context, const Input& input) const override;
   int64_t width() const override { return tokens_->weight.row_values(); }
   int64_t positions() const override { return positions_->weight.rows(); }
   int64_t vocabulary() const override { return tokens_->weight.rows(); }
@@ -97,7 +97,7 @@ void Clip::run_block(nn::Context& context, const Block& block, Tensor& x) const 
   nn::add_(context, x, nn::linear(context, *block.fc2, m));
 }
 
-Tensor Clip::encode(nn::Context& context, const Input& input) const {
+TextEncoder::Encoded Clip::encode(nn::Context& context, const Input& input) const {
   const auto count = static_cast<int64_t>(input.ids.size());
   VENEER_CHECK(count <= positions() && input.skip >= 0 && input.skip <= depth());
   std::vector<int32_t> places(input.ids.size());
@@ -105,7 +105,7 @@ Tensor Clip::encode(nn::Context& context, const Input& input) const {
   Tensor x = nn::embed(context, *tokens_, input.ids, input.extra_rows).reshaped({1, count, width()});
   nn::add_(context, x, nn::embed(context, *positions_, places));
   for (size_t i = 0; i + static_cast<size_t>(input.skip) < blocks_.size(); ++i) run_block(context, blocks_[i], x);
-  return nn::layer_norm(context, *final_norm_, x, epsilon_);
+  return {nn::layer_norm(context, *final_norm_, x, epsilon_), {}};
 }
 
 }  // namespace

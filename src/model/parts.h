@@ -30,15 +30,21 @@ class Network {
 class Denoiser : public Network {
  public:
   struct Input {
-    Tensor x;        // [batch, height, width, input channels], already scaled
-    float timestep;  // in the units of the family's training
-    Tensor context;  // [batch, tokens, context width]
+    Tensor x;             // [batch, height, width, input channels], already scaled
+    float timestep;       // in the units of the family's training; 1000 sigma for flow models
+    Tensor context;       // [batch, tokens, context width]
+    Tensor context_mask;  // [batch, tokens], added to the scores of the tokens (0 or -infinity); empty: all take part
+    Tensor vector;        // [batch, vector_width()]: pooled text and whatever numbers the family adds; may be empty
+    float guidance = 0;   // for networks that were distilled with it
   };
   // [batch, height, width, latent channels].
   virtual Tensor forward(nn::Context& context, const Input& input) const = 0;
   virtual int64_t input_channels() const = 0;
   virtual int64_t latent_channels() const = 0;
   virtual int64_t context_width() const = 0;
+  virtual int64_t vector_width() const { return 0; }     // of Input::vector; 0: takes none
+  virtual bool takes_guidance() const { return false; }  // reads Input::guidance
+  virtual int64_t size_multiple() const { return 1; }    // latent pixels: both sides must be multiples of it
 };
 
 // Between pictures, values in 0..1, and the latents that the denoiser works on.
@@ -65,11 +71,18 @@ class TextEncoder : public Network {
  public:
   struct Input {
     std::span<const int32_t> ids;
-    int64_t skip = 0;   // layers that are left out at the end
-    Tensor extra_rows;  // [n, width]: of the token embedding, for ids from vocabulary() on; may be empty
+    int64_t skip = 0;        // layers that are left out at the end; never for the pooled vector
+    bool final_norm = true;  // of the hidden states
+    bool pooled = false;     // asks for the pooled vector
+    Tensor extra_rows;       // [n, width]: of the token embedding, for ids from vocabulary() on; may be empty
+    Tensor key_mask;         // [1, ids], added to the scores (0 or -infinity); may be empty
   };
-  // The final norm is applied where the family does so. [1, ids, width].
-  virtual Tensor encode(nn::Context& context, const Input& input) const = 0;
+  struct Encoded {
+    Tensor states;  // [1, ids, width]
+    Tensor pooled;  // [1, pooled_width()], empty when not asked for
+  };
+  virtual Encoded encode(nn::Context& context, const Input& input) const = 0;
+  virtual int64_t pooled_width() const { return 0; }  // 0: gives none
   virtual int64_t width() const = 0;
   virtual int64_t positions() const = 0;  // tokens of a chunk, framing included
   virtual int64_t vocabulary() const = 0;

@@ -61,7 +61,8 @@ Conditioning encode_prompts(nn::Context& context, const model::TextEncoder& enco
   const auto encode = [&](const std::vector<std::vector<int32_t>>& chunks,
                           const std::vector<std::vector<float>>& weights, float* to) {
     for (size_t i = 0; i < chunks.size(); ++i) {
-      Tensor hidden = encoder.encode(context, {chunks[i], skip, prompts.extra_rows});
+      Tensor hidden =
+          encoder.encode(context, {.ids = chunks[i], .skip = skip, .extra_rows = prompts.extra_rows}).states;
       if (context.measuring()) continue;
       apply_token_weights(hidden.values(), weights[i]);
       std::copy_n(hidden.f32(), hidden.elements(), to + static_cast<int64_t>(i) * hidden.elements());

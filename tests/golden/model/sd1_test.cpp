@@ -69,7 +69,8 @@ class Sd1 : public testing::TestWithParam<Form> {
 
 TEST_P(Sd1, TextEncoder) {
   const auto ids = golden_.ids("input_ids");
-  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, {ids, 0, {}}); });
+  const Tensor states =
+      run([&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids}).states; });
   EXPECT_TRUE(test::close_to(states, golden_.tensor("base/te/last"), kTolerance));
 }
 
@@ -82,7 +83,8 @@ TEST_P(Sd1, TextEncoderWithoutItsLastLayer) {
   ASSERT_NE(norm, layers.end());
   const Tensor hidden = golden_.tensor("base/te/hidden.1");
   const Tensor expected = run([&](nn::Context& context) { return nn::layer_norm(context, *norm, hidden, 1e-5f); });
-  const Tensor states = run([&](nn::Context& context) { return model_.text_encoder->encode(context, {ids, 1, {}}); });
+  const Tensor states =
+      run([&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids, .skip = 1}).states; });
   EXPECT_TRUE(test::close_to(states, expected, kTolerance));
 }
 

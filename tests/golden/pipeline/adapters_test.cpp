@@ -69,9 +69,8 @@ class TinyAdapters : public testing::TestWithParam<Form> {
 
   Tensor encode() {
     const auto ids = golden_.ids("input_ids");
-    return run(io::Part::kTextEncoder, *model_.text_encoder, [&](nn::Context& context) {
-      return model_.text_encoder->encode(context, {ids, 0, {}});
-    });
+    return run(io::Part::kTextEncoder, *model_.text_encoder,
+               [&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids}).states; });
   }
   Tensor denoise(const Tensor& text) {
     const model::Denoiser::Input input{golden_.map("latents"), 500.0f, text};
