@@ -18,22 +18,17 @@ constexpr size_t kNearestSought = 20;
 // One place and what lowering it gave.
 struct Attempt {
   SiteKeys* keys = nullptr;
-  std::optional<Result<Lowered>> result;
+  std::shared_ptr<const Fusion> fusion;
+  std::optional<Result<std::vector<Lowered>>> result;  // one for each site
 };
 
-Result<Lowered> lower_site(const SiteKeys& keys, const LowerOptions& options) {
-  if (keys.sites.size() != 1)
-    return Error{ErrorCode::kUnsupported,
-                 concat(keys.keys.module, ": is one matrix for ", keys.sites.size(),
-                        " layers of this model; only names of single layers are supported"),
-                 keys.keys.module};
-  if (keys.target->swap_halves)
-    return Error{ErrorCode::kUnsupported,
-                 concat(keys.keys.module,
-                        ": has its halves in the other order than this model's layer, which is not "
-                        "supported yet"),
-                 keys.keys.module};
-  return lower(keys.keys, keys.sites.front(), options);
+Result<std::vector<Lowered>> lower_place(const Attempt& attempt, const LowerOptions& options) {
+  const SiteKeys& keys = *attempt.keys;
+  if (attempt.fusion) return lower_fused(keys.keys, *attempt.fusion, options);
+  VENEER_TRY(lowered, lower(keys.keys, keys.sites.front(), options));
+  std::vector<Lowered> out;
+  out.push_back(std::move(lowered));
+  return out;
 }
 
 void lower_all(std::vector<Attempt>& attempts, const LowerOptions& options) {
@@ -42,7 +37,7 @@ void lower_all(std::vector<Attempt>& attempts, const LowerOptions& options) {
   for (int64_t i = 0; i < count; ++i) {
     Attempt& attempt = attempts[static_cast<size_t>(i)];
     try {
-      attempt.result = lower_site(*attempt.keys, options);
+      attempt.result = lower_place(attempt, options);
     } catch (const std::bad_alloc&) {
       attempt.result = Error{ErrorCode::kNoMemory, concat(attempt.keys->keys.module, ": memory ran out"), "memory"};
     }
@@ -57,7 +52,8 @@ class Fitter {
     KeyGroup& keys = attempt.keys->keys;
     const io::Part part = attempt.keys->target->part;
     SiteCounts& counts = account().components[part];
-    ++counts.sites;
+    const auto sites = static_cast<int64_t>(attempt.keys->sites.size());
+    counts.sites += sites;
     if (!*attempt.result) {
       const Error& error = attempt.result->error();
       if (error.code == ErrorCode::kNoMemory) return error;
@@ -65,8 +61,9 @@ class Fitter {
       for (const auto& [name, key] : keys.parts) refuse(key.key, error.message);
       return {};
     }
-    Lowered lowered = *std::move(*attempt.result);
-    const std::set<std::string, std::less<>> used(lowered.used.begin(), lowered.used.end());
+    std::vector<Lowered> lowered = *std::move(*attempt.result);
+    const auto& names = lowered.front().used;
+    const std::set<std::string, std::less<>> used(names.begin(), names.end());
     for (const auto& [name, key] : keys.parts) {
       if (used.contains(name))
         ++account().keys.applied;
@@ -75,11 +72,14 @@ class Fitter {
     }
     families_.insert(family_name(keys));
     uses_vera_ |= keys.vera_down != nullptr && keys.has("vera_lambda_b");
-    for (const std::string& notice : lowered.notices) account().notices.push_back(notice);
-    ++counts.applied;
-    count_terms(lowered, counts);
-    fitted_.sites.push_back({part, attempt.keys->sites.front(), std::move(lowered), fitted_.groups.size(),
-                             resolver_.block_of(*attempt.keys->sites.front().layer)});
+    for (const std::string& notice : lowered.front().notices) account().notices.push_back(notice);
+    counts.applied += sites;
+    for (size_t i = 0; i < lowered.size(); ++i) {
+      const Site& site = attempt.keys->sites[i];
+      count_terms(lowered[i], counts);
+      fitted_.sites.push_back({part, site, std::move(lowered[i]), fitted_.groups.size(),
+                               resolver_.block_of(*site.layer), attempt.fusion, i});
+    }
     fitted_.groups.push_back(std::move(keys));
     return {};
   }
@@ -206,7 +206,8 @@ Result<std::shared_ptr<const Fitted>> fit(std::shared_ptr<const Adapter> adapter
   account.auto_v3 = fitted->adapter->auto_v3;
 
   std::vector<Attempt> attempts;
-  for (SiteKeys& keys : resolution.sites) attempts.push_back({&keys, std::nullopt});
+  for (SiteKeys& keys : resolution.sites)
+    attempts.push_back({&keys, fuse(keys.sites, keys.target->swap_halves), std::nullopt});
   lower_all(attempts, fitted->options);
   Fitter fitter(*fitted, resolver);
   for (Attempt& attempt : attempts) VENEER_TRY_STATUS(fitter.take(attempt));

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "adapt/embedding.h"
+#include "adapt/fused.h"
 #include "adapt/receipt.h"
 #include "adapt/resolver.h"
 
@@ -14,9 +15,11 @@ namespace veneer::adapt {
 struct FittedSite {
   io::Part part = io::Part::kDenoiser;
   Site site;
-  Lowered lowered;         // at strength 1
-  size_t keys = 0;         // index into Fitted::groups, for lowering again
-  std::string_view block;  // Resolver::block_of
+  Lowered lowered;                                 // at strength 1
+  size_t keys = 0;                                 // index into Fitted::groups, for lowering again
+  std::string_view block;                          // Resolver::block_of
+  std::shared_ptr<const Fusion> fusion = nullptr;  // where the keys are for more than this layer
+  size_t slice = 0;                                // which of its sites this is
 };
 
 struct Fitted {

@@ -27,9 +27,14 @@ Result<Lowered> lowered_again(const StackEntry& entry, const FittedSite& site, c
                               double strength) {
   LowerOptions options = entry.fitted->options;
   options.strength = strength;
+  const KeyGroup& keys = entry.fitted->groups[site.keys];
+  if (site.fusion) {
+    VENEER_TRY(slices, lower_fused(keys, *site.fusion, options));
+    return std::move(slices[site.slice]);
+  }
   Site place = site.site;
   place.layer = &layer;
-  return lower(entry.fitted->groups[site.keys], place, options);
+  return lower(keys, place, options);
 }
 
 // What two entries share that differ in strength only.
@@ -62,6 +67,12 @@ Result<nn::Program> program_for(const StackEntry& entry, const FittedSite& site,
   nn::Program program{site.lowered.terms, static_cast<float>(strength)};
   if (site.lowered.strength_inside) program.amount = 1;
   const bool on_others = combine == Combine::kChain && !chained.programs.programs.empty() && reads_weight(program);
+  if (on_others && site.fusion)
+    return Error{ErrorCode::kUnsupported,
+                 concat("adapter ", entry.fitted->adapter->name, ": ", site.site.layer->name,
+                        ": its keys are for several layers at once, which --combine chain can not carry behind other "
+                        "adapters; name it first, or use sum"),
+                 site.site.layer->name};
   if (on_others || (site.lowered.strength_inside && strength != 1)) {
     const nn::Layer& layer = on_others ? chained.now() : *site.site.layer;
     VENEER_TRY(again, lowered_again(entry, site, layer, strength));
