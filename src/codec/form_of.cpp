@@ -1,6 +1,7 @@
 // Telling a form from a codec and its side parts.
 #include "codec/form_of.h"
 
+#include "codec/row_view.h"
 #include "codec/sdnq_layout.h"
 #include "core/format.h"
 
@@ -18,7 +19,8 @@ std::optional<Form> sdnq_form(const Weight& weight) {
 
 }  // namespace
 
-std::optional<Form> form_of(const Weight& weight) {
+std::optional<Form> form_of(const Weight& held) {
+  const Weight weight = whole_of(held);
   if (!weight.side && weight.codec->encode) return PlainForm{weight.codec};
   if (weight.codec->name == "sdnq") return sdnq_form(weight);
   for (const char* name : {"f8_e4m3", "f8_e5m2"})
@@ -27,7 +29,8 @@ std::optional<Form> form_of(const Weight& weight) {
   return std::nullopt;
 }
 
-std::string form_name(const Weight& weight) {
+std::string form_name(const Weight& held) {
+  const Weight weight = whole_of(held);
   if (weight.side && weight.codec->name == "sdnq") {
     const SdnqType type = sdnq_type_from(weight.side->setting("type", 0));
     if (type.is_integer())

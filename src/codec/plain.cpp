@@ -1,11 +1,14 @@
 // F32, F16, BF16 and F64 as they are: one value a block. F64 is only read, narrowed to float32.
+#include <algorithm>
+#include <cstring>
+
 #include "codec/blocks.h"
 
 namespace veneer::codec {
 namespace {
 
 void copy_f32(const std::byte* in, int64_t count, float* out) {
-  std::memcpy(out, in, static_cast<size_t>(count) * sizeof(float));
+  std::copy_n(in, count * static_cast<int64_t>(sizeof(float)), reinterpret_cast<std::byte*>(out));
 }
 
 void narrow_f64(const std::byte* in, int64_t count, float* out) {
@@ -16,7 +19,7 @@ void narrow_f64(const std::byte* in, int64_t count, float* out) {
   }
 }
 
-void encode_f32(std::span<const float> values, std::byte* out) { std::memcpy(out, values.data(), values.size_bytes()); }
+void encode_f32(std::span<const float> values, std::byte* out) { std::ranges::copy(std::as_bytes(values), out); }
 void encode_f16(std::span<const float> values, std::byte* out) {
   f32_to_f16(values.data(), static_cast<int64_t>(values.size()), out);
 }

@@ -11,9 +11,11 @@ std::vector<float> Weight::decode_all() const {
 
 uint64_t Weight::stored_bytes() const {
   uint64_t total = bytes.size();
-  if (side)
-    for (const auto& [key, part] : side->tensors) total += part.stored_bytes();
-  return total;
+  if (!side) return total;
+  for (const auto& [key, part] : side->tensors) total += part.stored_bytes();
+  const auto whole_rows = static_cast<uint64_t>(side->setting("whole_rows", 0));
+  // Views of one weight share its bytes (row_view.h): each counts as its rows.
+  return whole_rows > 0 ? total * static_cast<uint64_t>(rows()) / whole_rows : total;
 }
 
 bool Weight::shape_is_open() const { return side && side->setting("open_shape", 0) != 0; }

@@ -1,0 +1,12 @@
+// Sums of scaled rows, by vectors: what laying changes over decoded rows mostly does.
+#pragma once
+
+#include <cstdint>
+
+namespace veneer::codec {
+
+// y[i] += sum over j of factors[j] * rows[j * stride + i], for i below `count` and j below `terms`; in float32, j in
+// order.
+void add_scaled_rows(const float* rows, int64_t stride, const float* factors, int64_t terms, int64_t count, float* y);
+
+}  // namespace veneer::codec
