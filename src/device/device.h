@@ -51,6 +51,8 @@ class Device {
   virtual std::string name() const = 0;         // as --backend spells it: "cpu", "ref"
   virtual std::string description() const = 0;  // for people: "AVX-512, 2 threads"
   virtual bool host_visible() const { return true; }
+  // At a speed that makes sense; float32 always.
+  virtual bool can_compute(Compute compute) const { return compute == Compute::kF32; }
   // Float32 can be added to a weight that this device holds in the given type ("f16", "bf16", ...) where it lies. Asked
   // only of devices whose memory the host can not reach.
   virtual bool can_add_into(std::string_view /*type*/) const { return true; }

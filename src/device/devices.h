@@ -22,7 +22,12 @@ std::span<const DeviceKind> device_kinds();
 // a name that is none, listing those that are.
 Result<std::unique_ptr<Device>> open_device(std::string_view name, int threads, bool strict);
 
-// Has every operation and does nothing: for measuring what a network will allocate.
-std::unique_ptr<Device> make_dry_device();
+// Has every operation and computes nothing: for measuring what a network will allocate and how much it will compute.
+class DryDevice : public Device {
+ public:
+  // Of all products, convolutions (by their definition) and attention so far; a multiply-add counts as two.
+  virtual double flops() const = 0;
+};
+std::unique_ptr<DryDevice> make_dry_device();
 
 }  // namespace veneer::device

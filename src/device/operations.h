@@ -5,11 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "core/tensor.h"
 
 namespace veneer::device {
+
+// What the factors of a product are rounded to; sums and results are float32 always. Devices say what they can
+// (Device::can_compute).
+enum class Compute { kF32, kBf16 };
 
 // A weight in the layout that a device multiplies fastest. Made by a Pack operation, opaque to everyone else. Packing
 // into a panel whose memory nobody else holds may use that memory again.
@@ -17,6 +22,10 @@ struct Panel {
   Shape shape;                   // [out, in] or [out, in / groups, kh, kw]
   size_t bytes = 0;              // what it occupies
   std::shared_ptr<void> memory;  // the device's own structure
+  // Of a convolution's: inputs of that many pixels (batch * height * width) would get the same arithmetic from a panel
+  // of their own; others may be multiplied too, with other roundings and less fast.
+  int64_t fewest_pixels = 0, most_pixels = std::numeric_limits<int64_t>::max();
+  bool suits(int64_t pixels) const { return fewest_pixels <= pixels && pixels <= most_pixels; }
 };
 
 struct ConvGeometry {
@@ -39,6 +48,7 @@ struct PackMatmul {
   const float* rows;  // [out, in]
   int64_t out, in;
   Panel* panel;
+  Compute compute = Compute::kF32;  // of all products with this panel
 };
 
 // y[m, n] = x[m, :] . w[n, :], or += when accumulate. Bias-free.
@@ -57,6 +67,7 @@ struct PackConv {
   ConvGeometry geometry;
   int64_t batch, height, width;  // of the input it will first meet: a hint for the choice of layout
   Panel* panel;
+  Compute compute = Compute::kF32;
 };
 
 // Cross-correlation, bias-free; y = or += as for Matmul. The panel was packed for the same geometry; batch, height and
@@ -82,6 +93,7 @@ struct Attention {
   const float* key_mask;        // [batch, keys] added to the scores, or null
   float* y;                     // [batch, queries, heads * head_width], dense
   const float* bias = nullptr;  // [heads, queries, keys] added to the scores, or null
+  Compute compute = Compute::kF32;
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias over each group of channels and all pixels of an image; may

@@ -47,11 +47,11 @@ void decode(Context& context, const Layer& layer, const Overlay* overlay, int64_
 const device::Panel& panel_of(Context& context, const Layer& layer, const Overlay* overlay, int64_t first,
                               int64_t count, const Input& x, device::Panel& made) {
   const void* key = overlay && overlay->has_own_panels() ? static_cast<const void*>(overlay) : &layer;
-  if (const device::Panel* cached = context.panels.find(key, first)) return *cached;
+  if (const device::Panel* cached = context.panels.find(key, first); cached && cached->suits(x.rows())) return *cached;
   Tensor scratch = context.arena.allocate({count * layer.weight.row_values()});
   decode(context, layer, overlay, first, count, scratch.f32());
   // A cached panel must own its memory, so that of the last slice is used again only when it was not kept.
-  pack(context, scratch.f32(), panel_shape(layer, count), layer.geometry, x, made);
+  pack(context, scratch.f32(), panel_shape(layer, count), layer.geometry, x, made, context.compute);
   if (context.panels.keep(key, first, made)) {
     made = {};
     return *context.panels.find(key, first);
@@ -62,11 +62,11 @@ const device::Panel& panel_of(Context& context, const Layer& layer, const Overla
 }  // namespace
 
 void pack(Context& context, const float* values, const Shape& shape, const device::ConvGeometry& geometry,
-          const Input& x, device::Panel& panel) {
+          const Input& x, device::Panel& panel, device::Compute compute) {
   if (shape.rank() == 4) {
-    context.device.run(device::PackConv{values, shape, geometry, x.batch, x.height, x.width, &panel});
+    context.device.run(device::PackConv{values, shape, geometry, x.batch, x.height, x.width, &panel, compute});
   } else {
-    context.device.run(device::PackMatmul{values, shape[0], shape.elements() / shape[0], &panel});
+    context.device.run(device::PackMatmul{values, shape[0], shape.elements() / shape[0], &panel, compute});
   }
 }
 

@@ -58,15 +58,10 @@ Layer LayerBuilder::take(LayerKind kind, const std::string& name, const std::str
   return layer;
 }
 
-std::vector<float> LayerBuilder::take_vector(const std::string& tensor, int64_t size) {
-  const Layer vector = take(LayerKind::kNorm, tensor, tensor, {size});
-  return problems_.empty() ? vector.weight.decode_all() : std::vector<float>();
-}
-
 void LayerBuilder::take_bias(Layer& layer, const std::string& name, int64_t size, Bias bias) {
   const std::string tensor = name + ".bias";
   if (bias == Bias::kNone || (bias == Bias::kOptional && !store_.contains(tensor))) return;
-  layer.bias = take_vector(tensor, size);
+  layer.bias = values(tensor, {size});
 }
 
 const Layer* LayerBuilder::linear(const std::string& name, int64_t out, int64_t in, Bias bias) {
@@ -84,7 +79,7 @@ const Layer* LayerBuilder::conv2d(const std::string& name, int64_t out, int64_t 
   return layers_.add(std::move(layer));
 }
 
-const Layer* LayerBuilder::norm(const std::string& name, int64_t channels, int64_t groups) {
+const Layer* LayerBuilder::norm(const std::string& name, int64_t channels, int64_t groups, Bias bias) {
   Layer layer = take(LayerKind::kNorm, name, name + ".weight", {channels});
   if (layer.out() % groups != 0)
     fail({ErrorCode::kMismatch,
@@ -93,7 +88,7 @@ const Layer* LayerBuilder::norm(const std::string& name, int64_t channels, int64
           layer.weight.name});
   if (problems_.empty()) {
     layer.gain = layer.weight.decode_all();
-    take_bias(layer, name, layer.out(), Bias::kRequired);
+    take_bias(layer, name, layer.out(), bias);
   }
   return layers_.add(std::move(layer));
 }
@@ -102,6 +97,11 @@ const Layer* LayerBuilder::embedding(const std::string& tensor, int64_t rows, in
   constexpr std::string_view kSuffix = ".weight";
   const std::string name = tensor.ends_with(kSuffix) ? tensor.substr(0, tensor.size() - kSuffix.size()) : tensor;
   return layers_.add(take(LayerKind::kEmbedding, name, tensor, {rows, width}));
+}
+
+std::vector<float> LayerBuilder::values(const std::string& tensor, const Shape& shape) {
+  const Layer found = take(LayerKind::kNorm, tensor, tensor, shape);
+  return problems_.empty() ? found.weight.decode_all() : std::vector<float>();
 }
 
 Shape LayerBuilder::shape_of(const std::string& name) const {

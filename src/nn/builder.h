@@ -28,10 +28,13 @@ class LayerBuilder {
   const Layer* linear(const std::string& name, int64_t out, int64_t in, Bias bias = Bias::kRequired);
   const Layer* conv2d(const std::string& name, int64_t out, int64_t in, int64_t kernel,
                       const device::ConvGeometry& geometry, Bias bias = Bias::kRequired);
-  // `groups` must divide the channels.
-  const Layer* norm(const std::string& name, int64_t channels, int64_t groups = 1);
+  // `groups` must divide the channels. A root-mean-square norm has no bias.
+  const Layer* norm(const std::string& name, int64_t channels, int64_t groups = 1, Bias bias = Bias::kRequired);
   // `tensor` is the whole tensor name.
   const Layer* embedding(const std::string& tensor, int64_t rows, int64_t width);
+  // The numbers of a tensor that is no layer, because nothing multiplies with it and no adapter changes it; empty after
+  // an error.
+  std::vector<float> values(const std::string& tensor, const Shape& shape);
 
   bool has(const std::string& name) const { return store_.contains(name + ".weight"); }
   // The weight's shape, empty when there is none.
@@ -46,7 +49,6 @@ class LayerBuilder {
  private:
   Layer take(LayerKind kind, const std::string& name, const std::string& tensor, const Shape& expected);
   void take_bias(Layer& layer, const std::string& name, int64_t size, Bias bias);
-  std::vector<float> take_vector(const std::string& tensor, int64_t size);
 
   const io::WeightStore& store_;
   std::string component_;

@@ -15,6 +15,7 @@ struct Context {
   device::Arena& arena;
   PanelCache& panels;
   const OverlaySet* overlays = nullptr;
+  device::Compute compute = device::Compute::kF32;  // of base products
 
   // Measuring: the device is a dry one, nothing may be read or written.
   bool measuring() const { return arena.is_measuring(); }

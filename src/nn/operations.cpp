@@ -20,6 +20,17 @@ NormVectors vectors_of(const Context& context, const Layer& norm) {
   return {gain.data(), bias.data()};
 }
 
+// Vector `i` of those that belong to the first image, and how far those of the next one are.
+const float* vector_of(const Tensor& vectors, int64_t i, int64_t channels) {
+  VENEER_CHECK((i + 1) * channels <= vectors.shape.back());
+  return vectors.f32() + i * channels;
+}
+int64_t stride_of(const Tensor& vectors, int64_t batch) {
+  const int64_t count = vectors.elements() / vectors.shape.back();
+  VENEER_CHECK(count == 1 || count == batch);
+  return count == 1 ? 0 : vectors.shape.back();
+}
+
 }  // namespace
 
 Tensor group_norm(Context& context, const Layer& norm, const Tensor& x, int64_t groups, float epsilon, bool silu) {
@@ -38,6 +49,15 @@ Tensor layer_norm(Context& context, const Layer& norm, const Tensor& x, float ep
   const auto [gain, bias] = vectors_of(context, norm);
   Tensor y = context.arena.allocate(x.shape);
   context.device.run(device::LayerNorm{x.f32(), x.elements() / channels, channels, gain, bias, epsilon, y.f32()});
+  return y;
+}
+
+Tensor rms_norm(Context& context, const Layer& norm, const Tensor& x, float epsilon) {
+  const int64_t width = x.shape.back(), channels = norm.out();
+  VENEER_CHECK(width % channels == 0);
+  Tensor y = context.arena.allocate(x.shape);
+  context.device.run(device::RmsNorm{x.f32(), x.elements() / width, width / channels, channels, width,
+                                     vectors_of(context, norm).gain, epsilon, y.f32()});
   return y;
 }
 
@@ -65,6 +85,36 @@ void add_vector_(Context& context, Tensor& y, const Tensor& x) {
   context.device.run(device::AddVector{x.f32(), batch, y.elements() / batch / channels, channels, y.f32(), channels});
 }
 
+void multiply_(Context& context, Tensor& y, const Tensor& x) {
+  VENEER_CHECK(x.elements() == y.elements());
+  context.device.run(device::Multiply{y.f32(), x.f32(), x.elements(), y.f32()});
+}
+
+Tensor modulated_norm(Context& context, const Tensor& x, const Tensor& vectors, int64_t shift, int64_t scale,
+                      float epsilon) {
+  const int64_t batch = x.shape[0], channels = x.shape.back(), rows = x.elements() / channels;
+  Tensor y = context.arena.allocate(x.shape);
+  context.device.run(device::LayerNorm{x.f32(), rows, channels, nullptr, nullptr, epsilon, y.f32()});
+  context.device.run(device::Modulate{y.f32(), batch, rows / batch, channels, vector_of(vectors, scale, channels),
+                                      vector_of(vectors, shift, channels), stride_of(vectors, batch), y.f32()});
+  return y;
+}
+
+void add_gated_(Context& context, Tensor& y, const Tensor& x, const Tensor& vectors, int64_t gate) {
+  const int64_t batch = y.shape[0], channels = y.shape.back();
+  VENEER_CHECK(x.elements() == y.elements());
+  context.device.run(device::AddGated{x.f32(), batch, y.elements() / batch / channels, channels,
+                                      vector_of(vectors, gate, channels), stride_of(vectors, batch), y.f32()});
+}
+
+void rotate_pairs_(Context& context, Tensor& x, int64_t heads, const Tensor& cosines, const Tensor& sines) {
+  const int64_t width = x.shape.back(), batch = x.shape[0], tokens = x.elements() / batch / width;
+  VENEER_CHECK(width % (2 * heads) == 0 && cosines.elements() == tokens * (width / heads / 2) &&
+               sines.elements() == cosines.elements());
+  context.device.run(
+      device::RotatePairs{x.f32(), batch, tokens, heads, width / heads, width, cosines.f32(), sines.f32(), x.f32()});
+}
+
 Tensor upsample(Context& context, const Tensor& x, int64_t height, int64_t width) {
   const auto& s = x.shape;
   VENEER_CHECK(height <= 2 * s[1] && width <= 2 * s[2]);
@@ -83,21 +133,63 @@ Tensor concat_channels(Context& context, const Tensor& a, const Tensor& b) {
   return y;
 }
 
+Tensor concat_tokens(Context& context, const Tensor& a, const Tensor& b) {
+  const int64_t batch = a.shape[0], channels = a.shape.back();
+  VENEER_CHECK(b.shape[0] == batch && b.shape.back() == channels);
+  // Side by side, all tokens of an image being one row.
+  const int64_t a_row = a.elements() / batch, b_row = b.elements() / batch;
+  Tensor y = context.arena.allocate({batch, (a_row + b_row) / channels, channels});
+  context.device.run(device::Concat{a.f32(), b.f32(), batch, a_row, b_row, y.f32()});
+  return y;
+}
+
+Tensor slice_tokens(Context& context, const Tensor& x, int64_t first, int64_t count) {
+  const int64_t batch = x.shape[0], channels = x.shape.back(), tokens = x.elements() / batch / channels;
+  VENEER_CHECK(first >= 0 && count >= 0 && first + count <= tokens);
+  const size_t token_bytes = static_cast<size_t>(channels) * sizeof(float);
+  const size_t begin = static_cast<size_t>(first) * token_bytes, bytes = static_cast<size_t>(count) * token_bytes;
+  if (batch == 1) return {{1, count, channels}, x.type, x.data + begin, x.owner};
+  Tensor y = context.arena.allocate({batch, count, channels});
+  if (context.measuring()) return y;
+  for (size_t b = 0; b < static_cast<size_t>(batch); ++b)
+    std::memcpy(y.data + b * bytes, x.data + b * static_cast<size_t>(tokens) * token_bytes + begin, bytes);
+  return y;
+}
+
 Tensor copy(Context& context, const Tensor& x) {
   Tensor y = context.arena.allocate(x.shape);
   if (!context.measuring()) std::memcpy(y.data, x.data, x.bytes());
   return y;
 }
 
-Tensor attention(Context& context, const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads, bool causal) {
+Tensor unpatch(Context& context, const Tensor& x, int64_t rows, int64_t columns, int64_t patch, int64_t channels) {
+  const int64_t batch = x.shape[0], stored = x.shape.back() / (patch * patch);
+  VENEER_CHECK(x.elements() == batch * rows * columns * patch * patch * stored && channels <= stored);
+  Tensor y = context.arena.allocate({batch, rows * patch, columns * patch, channels});
+  if (context.measuring()) return y;
+  const float* from = x.f32();
+  for (int64_t token = 0; token < batch * rows * columns; ++token)
+    for (int64_t i = 0; i < patch; ++i)
+      for (int64_t j = 0; j < patch; ++j, from += stored) {
+        const int64_t row = token / columns * patch + i, column = token % columns * patch + j;
+        std::copy_n(from, channels, y.f32() + (row * columns * patch + column) * channels);
+      }
+  return y;
+}
+
+Tensor attention(Context& context, const Tensor& q, const Tensor& k, const Tensor& v, int64_t heads,
+                 const Scores& scores) {
   const int64_t width = q.shape.back(), batch = q.shape[0];
   VENEER_CHECK(width % heads == 0 && k.shape[0] == batch && k.shape.back() == width && v.shape == k.shape);
+  const int64_t queries = q.elements() / batch / width, keys = k.elements() / batch / width;
+  VENEER_CHECK(scores.key_mask.empty() || scores.key_mask.elements() == batch * keys);
+  VENEER_CHECK(scores.bias.empty() || scores.bias.elements() == heads * queries * keys);
   const int64_t head_width = width / heads;
+  const auto root = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_width)));
   Tensor y = context.arena.allocate(q.shape);
-  context.device.run(device::Attention{q.f32(), k.f32(), v.f32(), batch, q.elements() / batch / width,
-                                       k.elements() / batch / width, heads, head_width, width, width, width,
-                                       static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_width))), causal,
-                                       nullptr, y.f32()});
+  context.device.run(device::Attention{q.f32(), k.f32(), v.f32(), batch, queries, keys, heads, head_width, width, width,
+                                       width, scores.scale.value_or(root), scores.causal, scores.key_mask.f32(),
+                                       y.f32(), scores.bias.f32()});
   return y;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codec/side_factors.h"
+#include "nn/rotated_rows.h"
 #include "nn/term_rows.h"
 
 namespace veneer::nn {
@@ -42,6 +43,30 @@ Term scaled_rows(const Layer& layer, const Term& term, const std::vector<float>&
   return rows;
 }
 
+bool is_rotation(const Term& term) { return std::holds_alternative<Rotate>(term); }
+
+// The program with its only rotation as a change of the weight, which can be folded; nothing where other terms stand
+// between the rotation and the weight. The overlay outlives what it folds.
+std::optional<Program> with_rotated_rows(const Layer& layer, const Overlay& overlay, const Program& program) {
+  if (layer.kind == LayerKind::kEmbedding || layer.geometry.groups != 1) return std::nullopt;
+  if (program.terms.empty() || !is_rotation(program.terms.front())) return std::nullopt;
+  const std::span<const Term> others = std::span(program.terms).subspan(1);
+  if (std::ranges::any_of(others, [](const Term& t) { return is_rotation(t) || acts_on_input(t); }))
+    return std::nullopt;
+  const Rotate& rotate = std::get<Rotate>(program.terms.front());
+  if (rotate.side == Side::kInput && std::ranges::any_of(others, is_additive)) return std::nullopt;
+  Program changed = program;
+  if (rotate.side == Side::kInput) {
+    changed.terms.front() = rotated_inputs(rotate, layer.kernel_size());
+  } else {
+    const auto base = [&layer, &overlay](int64_t first, int64_t count, float* rows) {
+      overlay.weight_of(layer).decode_rows(first, count, rows);
+    };
+    changed.terms.front() = rotated_outputs(rotate, base, layer.weight.row_values());
+  }
+  return changed;
+}
+
 // blocks[b, i, j] -> blocks[b, j, i], as RotateColumns reads them.
 Rotate for_device(const Rotate& rotate) {
   Rotate turned = rotate;
@@ -56,7 +81,8 @@ Rotate for_device(const Rotate& rotate) {
 
 class Maker {
  public:
-  Maker(const Layer& layer, Overlay& overlay) : layer_(layer), overlay_(overlay) {}
+  Maker(const Layer& layer, const OverlayOptions& options, Overlay& overlay)
+      : layer_(layer), options_(options), overlay_(overlay) {}
 
   // Vectors and replacements, which take part in no product.
   void add_copies(const Program& program) {
@@ -71,9 +97,11 @@ class Maker {
     if (rest.terms.empty()) return;
     const bool input = std::any_of(rest.terms.begin(), rest.terms.end(), acts_on_input);
     const bool output = std::any_of(rest.terms.begin(), rest.terms.end(), is_output_turn);
-    const bool rotates = std::any_of(rest.terms.begin(), rest.terms.end(),
-                                     [](const Term& t) { return std::holds_alternative<Rotate>(t); });
+    const bool rotates = std::ranges::any_of(rest.terms, is_rotation);
     if (!input && !rotates) return add_gained(rest);
+    // Beside, a rotation costs up to an eighth of the product; folded nothing.
+    if (options_.fold_pairs && options_.fold_dense && is_whole(rest))
+      if (const auto changed = with_rotated_rows(layer_, overlay_, rest)) return add_gained(*changed);
     turn_rotations(rest);
     // A changed input reaches all outputs: where only a slice of them is meant, it is not a shift.
     const bool shifts = !output && is_whole(rest);
@@ -101,11 +129,11 @@ class Maker {
     overlay_.chain = std::move(chain);
   }
 
-  void finish(const OverlayOptions& options) {
+  void finish() {
     if (std::any_of(gain_.begin(), gain_.end(), [](double g) { return g != 1; }))
       overlay_.gain_out.assign(gain_.begin(), gain_.end());
-    if (options.side_factors && join_side_factors()) return;
-    if (!should_fold(options)) return;
+    if (options_.side_factors && join_side_factors()) return;
+    if (!should_fold()) return;
     overlay_.folded = std::move(overlay_.beside);
     overlay_.beside.clear();
     overlay_.route = Route::kFolded;
@@ -196,7 +224,7 @@ class Maker {
     return true;
   }
 
-  bool should_fold(const OverlayOptions& options) const {
+  bool should_fold() const {
     if (layer_.kind == LayerKind::kEmbedding || overlay_.beside.empty()) return false;
     if (!overlay_.turns.empty() || !overlay_.shifts.empty()) return false;
     double total = 0;
@@ -207,12 +235,13 @@ class Maker {
       dense |= std::holds_alternative<Dense>(addend.term);
       total += cost(addend.term);
     }
-    if (dense) return options.fold_dense;
+    if (dense) return options_.fold_dense;
     const double base = static_cast<double>(layer_.weight.elements());
-    return options.fold_pairs && total > kFoldAbove * base;
+    return options_.fold_pairs && total > kFoldAbove * base;
   }
 
   const Layer& layer_;
+  const OverlayOptions& options_;
   Overlay& overlay_;
   std::vector<double> gain_;
 };
@@ -252,7 +281,7 @@ int64_t Overlay::held_bytes() const {
 std::shared_ptr<const Overlay> make_overlay(const Layer& layer, std::span<const Program> programs,
                                             const OverlayOptions& options, std::optional<codec::Weight> merged) {
   auto overlay = std::make_shared<Overlay>();
-  Maker maker(layer, *overlay);
+  Maker maker(layer, options, *overlay);
   bool changes = false;
   for (const Program& program : programs) {
     if (program.is_neutral()) continue;
@@ -263,7 +292,7 @@ std::shared_ptr<const Overlay> make_overlay(const Layer& layer, std::span<const 
   }
   if (!changes) return nullptr;
   if (!merged && options.chain) maker.add_chain(programs);
-  maker.finish(options);
+  maker.finish();
   if (merged) {
     overlay->weight = std::move(merged);
     overlay->route = Route::kMerged;

@@ -47,7 +47,7 @@ struct Overlay {
 
 struct OverlayOptions {
   bool fold_dense = true;     // compute is float32
-  bool fold_pairs = true;     // also low-rank terms where that is cheaper; not in strict arithmetic
+  bool fold_pairs = true;     // also low-rank terms where that is cheaper, and rotations; not in strict arithmetic
   bool side_factors = false;  // pairs join the side factors of formats that have them (codec/side_factors.h)
   bool chain = false;         // each program acts on the result of those before it, not on the weight as stored
 };

@@ -11,9 +11,11 @@ const device::Panel* PanelCache::find(const void* key, int64_t first) const {
 }
 
 bool PanelCache::keep(const void* key, int64_t first, const device::Panel& panel) {
-  if (panel.bytes > budget_ - bytes_) return false;
-  bytes_ += panel.bytes;
-  panels_.emplace(std::pair{key, first}, panel);
+  const auto place = panels_.find({key, first});
+  const size_t freed = place == panels_.end() ? 0 : place->second.bytes;
+  if (panel.bytes > budget_ - bytes_ + freed) return false;
+  bytes_ += panel.bytes - freed;
+  panels_.insert_or_assign({key, first}, panel);
   return true;
 }
 

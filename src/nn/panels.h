@@ -17,7 +17,7 @@ class PanelCache {
   // The panel of a weight's outputs [first, ...), or null. `key` is the layer, or the overlay whose own panels these
   // are.
   const device::Panel* find(const void* key, int64_t first) const;
-  // Takes the panel if it fits into what is left of the budget.
+  // Takes the panel if it fits into what is left of the budget, in the place of one that is there.
   bool keep(const void* key, int64_t first, const device::Panel& panel);
   // Drops all panels of one key: an overlay that is going away, or a layer whose panels are not needed under an
   // overlay.

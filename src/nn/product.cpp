@@ -85,9 +85,11 @@ Tensor chained(Context& context, const Layer& layer, const Overlay& overlay, siz
 // W x with everything that acts on x or on W x itself.
 void turned_product(Context& context, const Layer& layer, const Overlay& overlay, const Tensor& x, Tensor& y) {
   const Output out{y.f32(), layer.out()};
+  // A changed x is one product where nothing reads W x itself, and where rounding it does not lose the change.
+  const bool apart = overlay.turns_output() || context.compute != device::Compute::kF32;
   if (overlay.shifts.empty() && overlay.turns.empty()) {
     base_product(context, layer, &overlay, input_of(layer, x), out, false);
-  } else if (!overlay.turns_output()) {
+  } else if (!apart) {
     // Input-side terms are linear: one product of the changed x is the sum of all.
     Tensor changed = copy(context, x), additions = zeros(context, y.shape);
     run_shifts(context, layer, overlay, x, additions, changed);
@@ -96,7 +98,7 @@ void turned_product(Context& context, const Layer& layer, const Overlay& overlay
   } else {
     base_product(context, layer, &overlay, input_of(layer, x), out, false);
   }
-  if (!overlay.turns_output()) return;
+  if (!apart) return;
   const Tensor y0 = overlay.turns.empty() ? Tensor() : copy(context, y);
   if (!overlay.gain_out.empty() && overlay.folded.empty())
     context.device.run(device::ScaleColumns{y.f32(), y.elements() / layer.out(), layer.out(), layer.out(),

@@ -3,8 +3,20 @@
 
 #include <algorithm>
 
+#include "codec/row_sums.h"
+
 namespace veneer::nn {
 namespace {
+
+// to += sum of factors[k] * row k of `from`.
+void add_rows_of(const float* from, int64_t width, const std::vector<float>& factors, float* to) {
+  codec::add_scaled_rows(from, width, factors.data(), static_cast<int64_t>(factors.size()), width, to);
+}
+void add_rows_of(const float* from, int64_t width, const std::vector<double>& factors, double* to) {
+  for (size_t k = 0; k < factors.size(); ++k)
+    for (int64_t i = 0; i < width; ++i)
+      to[i] += factors[k] * static_cast<double>(from[static_cast<int64_t>(k) * width + i]);
+}
 
 template <typename Real>
 void add_scaled(const float* from, int64_t count, Real factor, Real* to) {
@@ -24,12 +36,12 @@ struct Block {
 template <typename Real>
 void add_rows(const Pair& pair, const Block<Real>& block) {
   const int64_t rank = pair.up.shape[1];
+  std::vector<Real> factors(static_cast<size_t>(rank));
   for (int64_t row = 0; row < block.count; ++row) {
     const float* up = pair.up.f32() + (block.first + row) * rank;
     for (int64_t k = 0; k < rank; ++k)
-      add_scaled(pair.down.f32() + k * block.width, block.width,
-                 block.factor * static_cast<Real>(pair.scale) * static_cast<Real>(up[k]),
-                 block.rows + row * block.width);
+      factors[static_cast<size_t>(k)] = block.factor * static_cast<Real>(pair.scale) * static_cast<Real>(up[k]);
+    add_rows_of(pair.down.f32(), block.width, factors, block.rows + row * block.width);
   }
 }
 

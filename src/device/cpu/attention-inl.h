@@ -9,6 +9,7 @@
 #endif
 
 #include <cmath>
+#include <numbers>
 
 #include "device/cpu/attention.h"
 #include "device/cpu/vector-inl.h"
@@ -90,19 +91,27 @@ void PackHead(const float* k, int64_t k_stride, const float* v, int64_t v_stride
   }
 }
 
+// Adds to the first scores of a row: a mask in units of powers of two, as the scores are, or a bias that is not.
+HWY_INLINE void AddMask(const float* mask, int64_t visible, float* scores) {
+  const F32 d;
+  for (int64_t i = 0; i < visible; i += Lanes())
+    hn::Store(hn::Add(hn::Load(d, scores + i), hn::Load(d, mask + i)), d, scores + i);
+}
+HWY_INLINE void AddBias(const float* bias, int64_t visible, float* scores) {
+  const Vector unit = Constant(std::numbers::log2e_v<float>);
+  Map(scores, bias, visible, scores, [unit](Vector score, Vector b) HWY_ATTR { return hn::MulAdd(b, unit, score); });
+}
+
 // Softmax of one row of scores so far, in units of powers of two: turns the `visible` first scores into weights
 // relative to the new maximum, the rest up to `width` into zeros, and notes by how much earlier results shrink.
-HWY_INLINE void SoftenRow(const BlockMemory& memory, int64_t row, int64_t visible, int64_t width, const float* mask) {
+HWY_INLINE void SoftenRow(const BlockMemory& memory, int64_t row, int64_t visible, int64_t width) {
   float* s = memory.scores + row * kKeyBlock;
   const float before = memory.highest[row];
   const F32 d;
   Vector peak = Constant(before);
   for (int64_t i = 0; i < visible; i += Lanes()) {
-    Vector score = hn::Load(d, s + i);
-    if (mask) score = hn::Add(score, hn::Load(d, mask + i));
-    if (mask) hn::Store(score, d, s + i);
     const auto seen = hn::FirstN(d, static_cast<size_t>(visible - i));
-    peak = hn::Max(peak, hn::IfThenElse(seen, score, peak));
+    peak = hn::Max(peak, hn::IfThenElse(seen, hn::Load(d, s + i), peak));
   }
   const float maximum = hn::GetLane(hn::MaxOfLanes(d, peak));
   peak = Constant(maximum);
@@ -124,9 +133,11 @@ HWY_INLINE void SoftenRow(const BlockMemory& memory, int64_t row, int64_t visibl
 // The queries of a block times the scale, rows up to a whole tile filled with zeros; the running state at its start.
 inline void BeginBlock(const QueryBlock& block, int64_t padded_rows, const BlockMemory& memory) {
   const int64_t width = block.head.width;
-  for (int64_t r = 0; r < padded_rows; ++r)
-    for (int64_t c = 0; c < width; ++c)
-      memory.q[r * width + c] = r < block.rows ? block.q[r * block.q_stride + c] * block.scale : 0.0f;
+  const Vector scale = Constant(block.scale);
+  for (int64_t r = 0; r < block.rows; ++r)
+    Map(block.q + r * block.q_stride, width, memory.q + r * width,
+        [scale](Vector q) HWY_ATTR { return hn::Mul(q, scale); });
+  std::fill(memory.q + block.rows * width, memory.q + padded_rows * width, 0.0f);
   std::fill_n(memory.highest, padded_rows, kLowestScore);
   std::fill_n(memory.total, padded_rows, 0.0f);
   std::fill_n(memory.shrink, padded_rows, 0.0f);
@@ -145,7 +156,10 @@ inline void AddKeys(const QueryBlock& block, int64_t padded_rows, int64_t first,
               memory.scores + panel * kUnit - first, kKeyBlock});
   for (int64_t r = 0; r < block.rows; ++r) {
     const int64_t reach = block.causal ? block.first_query + r + 1 - first : count;
-    SoftenRow(memory, r, std::clamp<int64_t>(reach, 0, count), count, head.mask ? head.mask + first : nullptr);
+    const int64_t visible = std::clamp<int64_t>(reach, 0, count);
+    if (head.mask) AddMask(head.mask + first, visible, memory.scores + r * kKeyBlock);
+    if (block.bias) AddBias(block.bias + r * head.keys + first, visible, memory.scores + r * kKeyBlock);
+    SoftenRow(memory, r, visible, count);
   }
   for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
     const int64_t units = PanelUnits(value_units, panel);

@@ -79,6 +79,7 @@ void attention(Device& device, const Attention& a) {
                            a.scale * kLog2E,
                            a.causal,
                            query,
+                           a.bias ? a.bias + (head % a.heads * a.queries + query) * a.keys : nullptr,
                            a.y + token * y_stride + column,
                            y_stride};
     HWY_DYNAMIC_DISPATCH(Attend)(block, BlockMemory(memory + thread_index() * block_floats, a.head_width));

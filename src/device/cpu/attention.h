@@ -27,6 +27,7 @@ struct QueryBlock {
   float scale;  // of the scores, times log2(e)
   bool causal;
   int64_t first_query;  // index of the first row
+  const float* bias;    // [rows, keys] added to the scores, or null
   float* y;
   int64_t y_stride;
 };

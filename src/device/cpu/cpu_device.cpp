@@ -6,7 +6,7 @@
 
 namespace veneer::device::cpu {
 
-CpuDevice::CpuDevice(int threads) : threads_(threads) {
+CpuDevice::CpuDevice(int threads, bool strict) : threads_(threads), strict_(strict) {
   operations_.add<PackMatmul>(pack_matmul);
   operations_.add<Matmul>(matmul);
   operations_.add<PackConv>(pack_conv);
@@ -24,6 +24,11 @@ CpuDevice::CpuDevice(int threads) : threads_(threads) {
   operations_.add<RotateColumns>(rotate_columns);
   operations_.add<MixGroups>(mix_groups);
   operations_.add<AddDifference>(add_difference);
+  operations_.add<RmsNorm>(rms_norm);
+  operations_.add<Modulate>(modulate);
+  operations_.add<AddGated>(add_gated);
+  operations_.add<Multiply>(multiply);
+  operations_.add<RotatePairs>(rotate_pairs);
 }
 
 std::string CpuDevice::description() const {
@@ -31,8 +36,8 @@ std::string CpuDevice::description() const {
                 "), ", threads_, threads_ == 1 ? " thread" : " threads");
 }
 
-Result<std::unique_ptr<Device>> open(int threads, bool) {
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(threads));
+Result<std::unique_ptr<Device>> open(int threads, bool strict) {
+  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(threads, strict));
 }
 
 }  // namespace veneer::device::cpu

@@ -9,25 +9,31 @@
 
 namespace veneer::device::cpu {
 
-// `threads` is the size of the pool of the thread that will call. `strict` changes nothing here: every kernel is the
-// plain one.
+// `threads` is the size of the pool of the thread that will call. `strict` keeps to convolutions by their definition.
 Result<std::unique_ptr<Device>> open(int threads, bool strict);
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads);
+  CpuDevice(int threads, bool strict);
   std::string name() const override { return "cpu"; }
   std::string description() const override;
+
+  bool can_compute(Compute compute) const override {
+    return compute == Compute::kF32 || (onednn.multiplies_bf16() && !strict_);
+  }
+  bool strict() const { return strict_; }
 
   static CpuDevice& of(Device& device) { return static_cast<CpuDevice&>(device); }
 
   OneDnn onednn;
   Buffer slice_x, slice_y;     // dense copies of strided rows (products.cpp)
+  Buffer components, sums;     // winograd.cpp
   Buffer packed_keys, blocks;  // attention.cpp
   Buffer moments, affine;      // norms.cpp
 
  private:
   int threads_;
+  bool strict_;
 };
 
 }  // namespace veneer::device::cpu

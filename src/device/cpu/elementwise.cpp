@@ -47,9 +47,6 @@ HWY_EXPORT(ActivateValues);
 HWY_EXPORT(GegluRow);
 HWY_EXPORT(AddValues);
 
-constexpr int64_t kGrain = int64_t{1} << 14;  // values to a piece: some ten microseconds
-int64_t rows_per_piece(int64_t columns) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, columns)); }
-
 }  // namespace
 
 void copy_rows(Rows<const float> x, int64_t rows, int64_t columns, Rows<float> y, bool accumulate) {

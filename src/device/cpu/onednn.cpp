@@ -7,10 +7,9 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "device/cpu/buffer.h"
+#include "device/cpu/panel.h"
 
 namespace veneer::device::cpu {
 namespace {
@@ -18,15 +17,9 @@ namespace {
 using dnnl::memory;
 using MatmulDescriptor = dnnl::matmul::primitive_desc;
 using ConvDescriptor = dnnl::convolution_forward::primitive_desc;
-constexpr auto kFloat = memory::data_type::f32;
+using Type = memory::data_type;
+using Tag = memory::format_tag;
 constexpr size_t kMostPrimitives = 1024;  // some picture sizes of the largest networks; more are made anew
-
-// Weights in a layout of oneDNN's choice; Panel::memory points at one.
-struct PackedWeight {
-  AlignedBytes bytes;
-  size_t capacity = 0;
-  size_t layout = 0;  // index into State::layouts
-};
 
 // How weights of one shape are packed.
 struct Packing {
@@ -44,7 +37,7 @@ struct Primitive {
 };
 
 using Key = std::array<int64_t, 16>;
-enum KeyKind : int64_t { kMatmul, kConv, kPackMatmul, kPackConv };
+enum KeyKind : int64_t { kMatmul, kConv, kPackMatmul, kPackConv, kBatchedMatmul };
 
 // oneDNN reports failures by exceptions: short memory is passed on as the standard's, all else is a mistake of ours.
 template <typename Body>
@@ -67,6 +60,8 @@ dnnl::primitive_attr attributes(bool accumulate) {
   }
   return attributes;
 }
+
+Type type_of(Compute compute) { return compute == Compute::kBf16 ? Type::bf16 : Type::f32; }
 
 struct Operands {
   memory::desc x, w, y;
@@ -101,28 +96,26 @@ bool is_fast(const dnnl::primitive_desc_base& descriptor) {
   return descriptor && !std::string_view(descriptor.impl_info_str()).starts_with("ref");
 }
 
-memory::desc rows_desc(int64_t rows, int64_t columns) { return {{rows, columns}, kFloat, memory::format_tag::ab}; }
+memory::desc rows_desc(int64_t rows, int64_t columns, Type type) { return {{rows, columns}, type, Tag::ab}; }
 
-memory::desc image_desc(int64_t batch, int64_t height, int64_t width, int64_t channels) {
-  return {{batch, channels, height, width}, kFloat, memory::format_tag::nhwc};
+memory::desc image_desc(int64_t batch, int64_t height, int64_t width, int64_t channels, Type type) {
+  return {{batch, channels, height, width}, type, Tag::nhwc};
 }
 
 // oneDNN wants grouped weights with the groups as a dimension of their own, ahead of the outputs of one group.
-memory::desc filter_desc(const Shape& shape, int64_t groups, bool as_given) {
-  using Tag = memory::format_tag;
-  if (groups == 1) return {{shape[0], shape[1], shape[2], shape[3]}, kFloat, as_given ? Tag::oihw : Tag::any};
-  return {{groups, shape[0] / groups, shape[1], shape[2], shape[3]}, kFloat, as_given ? Tag::goihw : Tag::any};
+memory::desc filter_desc(const Shape& shape, int64_t groups, Type type, bool as_given) {
+  if (groups == 1) return {{shape[0], shape[1], shape[2], shape[3]}, type, as_given ? Tag::oihw : Tag::any};
+  return {{groups, shape[0] / groups, shape[1], shape[2], shape[3]}, type, as_given ? Tag::goihw : Tag::any};
 }
 
-ConvDescriptor describe_conv(const Conv& conv, const Shape& shape, const memory::desc& w, const dnnl::engine& engine) {
+ConvDescriptor describe_conv(const Conv& conv, const Shape& shape, Type type, const memory::desc& w,
+                             const dnnl::engine& engine) {
   const ConvGeometry& geometry = conv.geometry;
-  const memory::desc x = image_desc(conv.batch, conv.height, conv.width, shape[1] * geometry.groups);
+  const memory::desc x = image_desc(conv.batch, conv.height, conv.width, shape[1] * geometry.groups, type);
   const memory::desc y = image_desc(conv.batch, geometry.out_height(conv.height, shape[2]),
-                                    geometry.out_width(conv.width, shape[3]), shape[0]);
+                                    geometry.out_width(conv.width, shape[3]), shape[0], Type::f32);
   return convolution_primitive({x, w, y}, geometry, attributes(conv.accumulate), engine);
 }
-
-const PackedWeight& packed(const Panel* panel) { return *static_cast<const PackedWeight*>(panel->memory.get()); }
 
 }  // namespace
 
@@ -137,12 +130,12 @@ struct OneDnn::State {
   size_t layout_index(const memory::desc& layout);
   template <typename Choose>
   Packing& packing(const Key& key, const memory::desc& given, const Choose& choose);
-  void fill(Panel* panel, const float* weight, Packing& packing);
+  void fill(Panel* panel, const float* weight, Compute compute, Packing& packing);
   template <typename Describe>
   Primitive& primitive(const Key& key, size_t layout, const memory::desc& any, const Describe& describe);
   template <typename Descriptor>
   Primitive prepare(const Descriptor& descriptor, const memory::desc& panel_layout);
-  void execute(Primitive& primitive, const float* x, const Panel* w, float* y);
+  void execute(Primitive& primitive, const void* x, const void* w, float* y);
   bool packs_matmul() const;
 };
 
@@ -175,21 +168,13 @@ Packing& OneDnn::State::packing(const Key& key, const memory::desc& given, const
   return packings.emplace(key, Packing{layout_index(layout), from, to, dnnl::reorder(from, to)}).first->second;
 }
 
-void OneDnn::State::fill(Panel* panel, const float* weight, Packing& packing) {
-  const size_t bytes = packing.to.get_desc().get_size();
-  auto result = std::static_pointer_cast<PackedWeight>(std::exchange(panel->memory, nullptr));
-  if (!result || result.use_count() > 1 || result->capacity < bytes) {
-    result = std::make_shared<PackedWeight>();
-    result->bytes = allocate_aligned(bytes);
-    result->capacity = bytes;
-  }
-  result->layout = packing.layout;
+void OneDnn::State::fill(Panel* panel, const float* weight, Compute compute, Packing& packing) {
+  PackedWeight& result = reserve(panel, packing.to.get_desc().get_size(), compute);
+  result.layout = packing.layout;
   packing.from.set_data_handle(const_cast<float*>(weight));
-  packing.to.set_data_handle(result->bytes.get());
+  packing.to.set_data_handle(result.bytes.get());
   packing.reorder.execute(stream, packing.from, packing.to);
   stream.wait();
-  panel->bytes = bytes;
-  panel->memory = std::move(result);
 }
 
 // `describe` makes a descriptor for weights of a given layout. The panel's own is tried first; where that leaves only
@@ -219,15 +204,15 @@ Primitive OneDnn::State::prepare(const Descriptor& descriptor, const memory::des
   return result;
 }
 
-void OneDnn::State::execute(Primitive& primitive, const float* x, const Panel* w, float* y) {
-  void* weights = packed(w).bytes.get();
+void OneDnn::State::execute(Primitive& primitive, const void* x, const void* w, float* y) {
+  void* weights = const_cast<void*>(w);
   if (primitive.repack) {
     primitive.panel.set_data_handle(weights);
     weights = repacked.reserve(primitive.w.get_desc().get_size());
     primitive.w.set_data_handle(weights);
     primitive.repack->execute(stream, primitive.panel, primitive.w);
   }
-  primitive.x.set_data_handle(const_cast<float*>(x));
+  primitive.x.set_data_handle(const_cast<void*>(x));
   primitive.w.set_data_handle(weights);
   primitive.y.set_data_handle(y);
   primitive.scratch.set_data_handle(scratchpad.reserve(primitive.scratch.get_desc().get_size()));
@@ -255,68 +240,102 @@ std::string OneDnn::instruction_set() const {
   }
 }
 
+bool OneDnn::multiplies_bf16() const {
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;  // each has a bit of its own
+}
+
 void OneDnn::pack(const PackMatmul& pack) {
   guarded([&] {
+    const Type type = type_of(pack.compute);
     const memory::dims shape = {pack.in, pack.out};
-    const memory::desc given(shape, kFloat, memory::format_tag::ba);
+    const memory::desc given(shape, Type::f32, Tag::ba);
     const auto choose = [&]() -> memory::desc {
       if (!state_->packs_matmul()) return given;
       constexpr int64_t kRows = 1024;  // the layout depends on the weight alone; any number of rows finds it
-      const memory::desc any(shape, kFloat, memory::format_tag::any);
-      return matmul_primitive({rows_desc(kRows, pack.in), any, rows_desc(kRows, pack.out)}, attributes(false),
-                              state_->engine)
+      const memory::desc any(shape, type, Tag::any);
+      return matmul_primitive({rows_desc(kRows, pack.in, type), any, rows_desc(kRows, pack.out, Type::f32)},
+                              attributes(false), state_->engine)
           .weights_desc();
     };
+    const Key key = {kPackMatmul, static_cast<int64_t>(type), pack.out, pack.in};
     pack.panel->shape = {pack.out, pack.in};
-    state_->fill(pack.panel, pack.rows, state_->packing({kPackMatmul, pack.out, pack.in}, given, choose));
+    state_->fill(pack.panel, pack.rows, pack.compute, state_->packing(key, given, choose));
   });
 }
 
 void OneDnn::pack(const PackConv& pack) {
   guarded([&] {
+    const Type type = type_of(pack.compute);
     const ConvGeometry& g = pack.geometry;
     const auto choose = [&] {
       const Conv first_use{nullptr, pack.batch, pack.height, pack.width, nullptr, g, nullptr, pack.shape[0]};
-      return describe_conv(first_use, pack.shape, filter_desc(pack.shape, g.groups, false), state_->engine)
+      return describe_conv(first_use, pack.shape, type, filter_desc(pack.shape, g.groups, type, false), state_->engine)
           .weights_desc();
     };
-    const Key key = {kPackConv,  pack.shape[0], pack.shape[1], pack.shape[2], pack.shape[3], g.stride,    g.pad_top,
-                     g.pad_left, g.pad_bottom,  g.pad_right,   g.groups,      pack.batch,    pack.height, pack.width};
-    pack.panel->shape = pack.shape;
-    state_->fill(pack.panel, pack.weight, state_->packing(key, filter_desc(pack.shape, g.groups, true), choose));
+    const Shape& s = pack.shape;
+    const Key key = {kPackConv,   static_cast<int64_t>(type),
+                     s[0],        s[1],
+                     s[2],        s[3],
+                     g.stride,    g.pad_top,
+                     g.pad_left,  g.pad_bottom,
+                     g.pad_right, g.groups,
+                     pack.batch,  pack.height,
+                     pack.width};
+    pack.panel->shape = s;
+    state_->fill(pack.panel, pack.weight, pack.compute,
+                 state_->packing(key, filter_desc(s, g.groups, Type::f32, true), choose));
   });
 }
 
-void OneDnn::run(const Matmul& product) {
+void OneDnn::run(const Matmul& product, const void* x) {
   guarded([&] {
     const int64_t out = product.w->shape[0], in = product.w->shape[1];
-    const size_t layout = packed(product.w).layout;
-    const Key key = {kMatmul, static_cast<int64_t>(layout), product.rows, out, in, product.accumulate};
-    const memory::desc any({in, out}, kFloat, memory::format_tag::any);
+    const PackedWeight& weight = packed(product.w);
+    const Type type = type_of(weight.compute);
+    // The layout tells the type.
+    const Key key = {kMatmul, static_cast<int64_t>(weight.layout), product.rows, out, in, product.accumulate};
+    const memory::desc any({in, out}, type, Tag::any);
     const auto describe = [&](const memory::desc& w) {
-      return matmul_primitive({rows_desc(product.rows, in), w, rows_desc(product.rows, out)},
+      return matmul_primitive({rows_desc(product.rows, in, type), w, rows_desc(product.rows, out, Type::f32)},
                               attributes(product.accumulate), state_->engine);
     };
-    state_->execute(state_->primitive(key, layout, any, describe), product.x, product.w, product.y);
+    state_->execute(state_->primitive(key, weight.layout, any, describe), x, weight.bytes.get(), product.y);
   });
 }
 
-void OneDnn::run(const Conv& conv) {
+void OneDnn::run(const Conv& conv, const void* x) {
   guarded([&] {
-    const Shape& shape = conv.w->shape;
+    const Shape& s = conv.w->shape;
     const ConvGeometry& g = conv.geometry;
-    const size_t layout = packed(conv.w).layout;
-    const Key key = {kConv,        static_cast<int64_t>(layout),
+    const PackedWeight& weight = packed(conv.w);
+    const Type type = type_of(weight.compute);
+    const Key key = {kConv,        static_cast<int64_t>(weight.layout),
                      conv.batch,   conv.height,
-                     conv.width,   shape[0],
-                     shape[1],     shape[2],
-                     shape[3],     g.stride,
+                     conv.width,   s[0],
+                     s[1],         s[2],
+                     s[3],         g.stride,
                      g.pad_top,    g.pad_left,
                      g.pad_bottom, g.pad_right,
                      g.groups,     conv.accumulate};
-    const memory::desc any = filter_desc(shape, g.groups, false);
-    const auto describe = [&](const memory::desc& w) { return describe_conv(conv, shape, w, state_->engine); };
-    state_->execute(state_->primitive(key, layout, any, describe), conv.x, conv.w, conv.y);
+    const memory::desc any = filter_desc(s, g.groups, type, false);
+    const auto describe = [&](const memory::desc& w) { return describe_conv(conv, s, type, w, state_->engine); };
+    state_->execute(state_->primitive(key, weight.layout, any, describe), x, weight.bytes.get(), conv.y);
+  });
+}
+
+void OneDnn::run(const BatchedMatmul& p) {
+  guarded([&] {
+    const Type type = type_of(p.compute);
+    const Key key = {kBatchedMatmul, static_cast<int64_t>(type), p.count, p.rows, p.out, p.in};
+    // Three dimensions are never packed: the transposed order is the one that needs no copy of our own.
+    const memory::desc weights({p.count, p.in, p.out}, type, Tag::acb);
+    const auto describe = [&](const memory::desc& w) {
+      return matmul_primitive(
+          {{{p.count, p.rows, p.in}, type, Tag::abc}, w, {{p.count, p.rows, p.out}, Type::f32, Tag::abc}},
+          attributes(false), state_->engine);
+    };
+    state_->execute(state_->primitive(key, state_->layout_index(weights), weights, describe), p.x, p.w, p.y);
   });
 }
 

@@ -10,6 +10,15 @@
 
 namespace veneer::device::cpu {
 
+// y[i] = x[i] w[i]^T for each of `count` pairs of matrices, all dense.
+struct BatchedMatmul {
+  int64_t count, rows, out, in;
+  Compute compute;  // the type of x and w
+  const void* x;    // [count, rows, in]
+  const void* w;    // [count, out, in]
+  float* y;         // [count, rows, out]
+};
+
 class OneDnn {
  public:
   OneDnn();  // throws std::bad_alloc
@@ -18,12 +27,15 @@ class OneDnn {
   OneDnn& operator=(const OneDnn&) = delete;
 
   std::string instruction_set() const;  // the best that it uses here: "avx512_core_bf16"
+  bool multiplies_bf16() const;         // by instructions made for it
 
   // All of these throw std::bad_alloc when memory is short.
   void pack(const PackMatmul& pack);
   void pack(const PackConv& pack);
-  void run(const Matmul& product);  // x_stride == in, y_stride == out
-  void run(const Conv& conv);       // y_stride == out
+  // x is dense and of the panel's type, in the place of the operation's own; y_stride == out.
+  void run(const Matmul& product, const void* x);
+  void run(const Conv& conv, const void* x);
+  void run(const BatchedMatmul& product);
 
  private:
   struct State;

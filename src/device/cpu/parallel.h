@@ -32,4 +32,8 @@ void parallel_ranges(int64_t count, int64_t grain, const Body& body) {
   parallel_for((count + grain - 1) / grain, [&](int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
 }
 
+// Values to a piece of work that does little with each: some ten microseconds.
+constexpr int64_t kGrain = int64_t{1} << 14;
+inline int64_t rows_per_piece(int64_t columns) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, columns)); }
+
 }  // namespace veneer::device::cpu

@@ -91,7 +91,6 @@ HWY_EXPORT(AddDifferences);
 HWY_EXPORT(RotateRows);
 HWY_EXPORT(MixRow);
 
-constexpr int64_t kGrain = int64_t{1} << 14;  // values to a piece
 constexpr int64_t kRowGrain = 16;  // rows to a piece of heavier work; a whole number of those that go together
 
 }  // namespace

@@ -26,17 +26,25 @@ inline int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(F32())); }
 HWY_INLINE Vector LoadFirst(const float* from, int64_t count) {
   const F32 d;
   if (count >= Lanes()) return hn::LoadU(d, from);
+#if !HWY_MEM_OPS_MIGHT_FAULT
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+#else
   HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
   std::memcpy(lanes, from, static_cast<size_t>(count) * sizeof(float));
   return hn::Load(d, lanes);
+#endif
 }
 
 HWY_INLINE void StoreFirst(Vector value, int64_t count, float* to) {
   const F32 d;
   if (count >= Lanes()) return hn::StoreU(value, d, to);
+#if !HWY_MEM_OPS_MIGHT_FAULT
+  hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+#else
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
   hn::Store(value, d, lanes);
   std::memcpy(to, lanes, static_cast<size_t>(count) * sizeof(float));
+#endif
 }
 
 // y[i] = f(x[i]).

@@ -17,6 +17,7 @@ class MaskDevice final : public Device {
   std::string name() const override { return concat("mask of ", inner_->name()); }
   std::string description() const override { return inner_->description(); }
   bool host_visible() const override { return host_visible_ && inner_->host_visible(); }
+  bool can_compute(Compute compute) const override { return inner_->can_compute(compute); }
   bool can_add_into(std::string_view type) const override {
     return !no_add_.contains(std::string(type)) && inner_->can_add_into(type);
   }

@@ -33,6 +33,7 @@ void attend(const Attention& attention, int64_t b, int64_t head, int64_t query) 
     for (int64_t c = 0; c < d; ++c) score += double{q[c]} * k[i * attention.k_stride + c];
     score *= attention.scale;
     if (attention.key_mask) score += attention.key_mask[b * attention.keys + i];
+    if (attention.bias) score += attention.bias[(head * attention.queries + query) * attention.keys + i];
     weights[static_cast<size_t>(i)] = score;
   }
   softmax(weights);

@@ -22,5 +22,10 @@ void scale_columns(Device&, const ScaleColumns& scale);
 void rotate_columns(Device&, const RotateColumns& rotate);
 void mix_groups(Device&, const MixGroups& mix);
 void add_difference(Device&, const AddDifference& add);
+void rms_norm(Device&, const RmsNorm& norm);
+void modulate(Device&, const Modulate& op);
+void add_gated(Device&, const AddGated& op);
+void multiply(Device&, const Multiply& op);
+void rotate_pairs(Device&, const RotatePairs& op);
 
 }  // namespace veneer::device::ref

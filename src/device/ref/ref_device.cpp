@@ -26,6 +26,11 @@ class RefDevice final : public Device {
     operations_.add<RotateColumns>(rotate_columns);
     operations_.add<MixGroups>(mix_groups);
     operations_.add<AddDifference>(add_difference);
+    operations_.add<RmsNorm>(rms_norm);
+    operations_.add<Modulate>(modulate);
+    operations_.add<AddGated>(add_gated);
+    operations_.add<Multiply>(multiply);
+    operations_.add<RotatePairs>(rotate_pairs);
   }
   std::string name() const override { return "ref"; }
   std::string description() const override { return "reference, double precision, 1 thread"; }

@@ -44,6 +44,21 @@ TEST(LayerBuilder, AMatrixAndAPointwiseConvolutionAreTheSame) {
   EXPECT_EQ(c->weight.shape, (Shape{4, 3}));
 }
 
+TEST(LayerBuilder, NormsWithoutABiasAndTablesThatAreNoLayers) {
+  const auto store = store_of({{"n.weight", {4}}, {"table", {6, 4}}});
+  LayerList layers;
+  LayerBuilder builder(store, "unet", layers);
+  const Layer* n = builder.norm("n", 4, 1, Bias::kNone);
+  const std::vector<float> table = builder.values("table", {6, 4});
+  ASSERT_TRUE(builder.status());
+  EXPECT_TRUE(n->bias.empty());
+  EXPECT_EQ(table, std::vector<float>(24, 0.5f));
+  EXPECT_EQ(layers.size(), 1u);
+  EXPECT_TRUE(builder.unused().empty());
+  EXPECT_TRUE(builder.values("table", {4, 6}).empty());
+  EXPECT_EQ(builder.status().error().code, ErrorCode::kMismatch);
+}
+
 TEST(LayerBuilder, NamesWhatIsMissingOrHasAnotherShape) {
   const auto store = store_of({{"a.weight", {4, 3}}, {"k.weight", {4, 3, 3, 3}}, {"n.weight", {6}}, {"n.bias", {6}}});
   const auto problem = [&](const auto& build) {

@@ -77,10 +77,11 @@ class OneLayer : public testing::TestWithParam<const char*> {
   }
   Tensor run(const Layer& layer, const Tensor& x, const OverlaySet* overlays, PanelCache& panels) {
     device::Arena arena(size_t{64} << 20);
-    Context context{*device_, arena, panels, overlays};
+    Context context{*device_, arena, panels, overlays, compute_};
     return (layer.kind == LayerKind::kLinear ? linear(context, layer, x) : conv2d(context, layer, x)).clone();
   }
   std::unique_ptr<device::Device> device_;
+  device::Compute compute_ = device::Compute::kF32;
 };
 
 }  // namespace veneer::nn

@@ -53,6 +53,24 @@ TEST_P(Product, TheCacheChangesNoBit) {
   }
 }
 
+// A panel that was kept for one size of input is made anew where another size is computed in another way.
+TEST_P(Product, WhatWasComputedBeforeChangesNoBit) {
+  device_ = *device::open_device(GetParam(), 2, false);
+  const Layer layer = make_layer({32, 32, 3, 3}, ConvGeometry::same(3), true, 6);
+  const auto input = [](int64_t size) {
+    return Tensor::from(random_values(static_cast<size_t>(size * size * 32), 7), {1, size, size, 32});
+  };
+  PanelCache panels(size_t{1} << 20);
+  for (const int64_t size : {40, 8, 20, 8, 40}) {
+    const Tensor x = input(size), plain = run(layer, x), after = run(layer, x, nullptr, panels);
+    EXPECT_EQ(std::memcmp(after.data, plain.data, plain.bytes()), 0) << size;
+    const device::Panel* kept = panels.find(&layer, 0);
+    ASSERT_TRUE(kept);
+    EXPECT_TRUE(kept->suits(size * size));
+    EXPECT_EQ(panels.bytes(), kept->bytes);
+  }
+}
+
 // A weight of half precision times 1 and a term a thousand times below its last bit: nothing of the term may be lost,
 // and taking it away must leave what was there before.
 TEST_P(Product, ATermBelowThePrecisionOfTheWeightArrivesAndGoes) {
@@ -64,6 +82,36 @@ TEST_P(Product, ATermBelowThePrecisionOfTheWeightArrivesAndGoes) {
   const OverlaySet overlays{make_overlay(layer, {&program, 1}, {.fold_pairs = false})}, none{nullptr};
   EXPECT_NEAR(run(layer, x, &overlays).f32()[0], 8.0 + 32e-6, 1e-6);
   EXPECT_EQ(run(layer, x, &none).f32()[0], 8.0f);
+}
+
+// Where the base product rounds its factors, what adapters do is not rounded with them: a term far below the last bit
+// of a weight, and a change of the input below the last bit of the input.
+TEST_P(Product, ChangesBelowThePrecisionOfBf16ComputeArrive) {
+  device_ = *device::open_device(GetParam(), 2, false);
+  if (!device_->can_compute(device::Compute::kBf16)) {
+    EXPECT_FALSE(contains(device_->description(), "BF16"));
+    return;
+  }
+  compute_ = device::Compute::kBf16;
+  Layer layer = make_layer({1, 32}, {}, false, 7);
+  layer.weight = codec::weight_from(std::vector<float>(32, 0.25f), {1, 32}, *codec::find_codec("f32"), "w");
+  const Tensor x = Tensor::from(std::vector<float>(32, 1.0f), {1, 1, 1, 32});
+  const auto with = [&](Term term) {
+    const Program program{{std::move(term)}};
+    const OverlaySet overlays{make_overlay(layer, {&program, 1}, {.fold_dense = false, .fold_pairs = false})};
+    return run(layer, x, &overlays).f32()[0];
+  };
+  EXPECT_NEAR(
+      with(Pair{Tensor::from(std::vector<float>(32, 1.0f), {1, 32}), Tensor::from(std::vector<float>{1e-6f}, {1, 1})}),
+      8.0 + 32e-6, 1e-6);
+  EXPECT_NEAR(
+      with(Dense{[](int64_t, int64_t count, float* rows) { std::fill_n(rows, count * 32, 1e-6f); }, false, 1, "", 0}),
+      8.0 + 32e-6, 1e-6);
+  // The change itself is rounded: 0.008 to one part in 512.
+  EXPECT_NEAR(with(Gain{Tensor::from(std::vector<float>(32, 1.001f), {32}), Side::kInput}), 8.008, 2e-5);
+  // So are the factors of the base product.
+  layer.weight = codec::weight_from(std::vector<float>(32, 0.2501f), {1, 32}, *codec::find_codec("f32"), "w");
+  EXPECT_EQ(run(layer, x).f32()[0], 8.0f);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Product, testing::Values("ref", "cpu"));
