@@ -16,11 +16,12 @@ constexpr std::array kCommands = {
     Command{"convert", "Write a model in other number formats or another container", run_convert},
     Command{"inspect", "Show what a model, an adapter or another file of tensors holds", run_inspect},
     Command{"adapters", "List, check, measure, merge and rename adapters", run_adapters},
+    Command{"bench", "Time the parts of a picture on this machine", run_bench},
     Command{"metadata", "Show the text that a picture carries", run_metadata},
     Command{"version", "Show version, commit and what the processor can do", run_version},
 };
 
-constexpr std::string_view kLaterCommands[] = {"bench", "upscale"};
+constexpr std::string_view kLaterCommands[] = {"upscale"};
 
 // The values of --mode, and the commands they became.
 struct Mode {

@@ -26,6 +26,7 @@ Result<const Command*> command_in(std::span<const Command> commands, std::string
 
 Status run_image(std::span<const std::string> args, Console& console);
 Status run_adapters(std::span<const std::string> args, Console& console);
+Status run_bench(std::span<const std::string> args, Console& console);
 Status run_convert(std::span<const std::string> args, Console& console);
 Status run_inspect(std::span<const std::string> args, Console& console);
 Status run_metadata(std::span<const std::string> args, Console& console);

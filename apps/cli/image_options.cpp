@@ -3,12 +3,12 @@
 
 #include "adapter_options.h"
 #include "core/format.h"
+#include "engine_options.h"
 #include "reserved_options.h"
 
 namespace veneer::cli {
 namespace {
 
-using pipeline::ComputeType;
 using pipeline::PreviewMode;
 using pipeline::Request;
 using pipeline::SessionOptions;
@@ -46,36 +46,11 @@ OptionGroup model_group(SessionOptions& session) {
   return group;
 }
 
-// GiB, decimals allowed.
-Setter gibibytes(std::optional<uint64_t>& target) {
-  return [&target](const std::string& value) -> Status {
-    constexpr double kMost = 1 << 20;
-    double amount = 0;
-    VENEER_TRY_STATUS(number(amount)(value));
-    if (!(amount >= 0 && amount <= kMost))
-      return Error{ErrorCode::kUsage, concat("expected GiB from 0 to ", kMost, ", found \"", value, "\""), {}};
-    target = static_cast<uint64_t>(amount * (1 << 30));
-    return {};
-  };
-}
-
-OptionGroup engine_group(SessionOptions& session, bool& list_devices) {
-  return {"Computing",
-          {{"--backend", "NAME", "Device that computes (chosen automatically)",
-            [&backend = session.backend](const std::string& value) -> Status {
-              backend += concat(backend.empty() ? "" : ",", value);
-              return {};
-            }},
-           {"--list-devices", "", "Print name, tab and description of each device", flag(list_devices)},
-           {"-t,--threads", "N", "Processor threads; 0 or less: the number of physical cores", whole(session.threads)},
-           {"--compute", "TYPE", "Arithmetic of the denoiser: auto, f32 or bf16 (auto)",
-            choice(session.compute,
-                   {{"auto", ComputeType::kAuto}, {"f32", ComputeType::kF32}, {"bf16", ComputeType::kBf16}})},
-           {"--strict,--reproducible", "", "Reference arithmetic: float32, direct convolutions", flag(session.strict)},
-           {"--ram", "GIB", "Memory for decoded weights that are kept between steps (half of what is free)",
-            gibibytes(session.panel_cache_bytes)},
-           no_mapping_option(session.paths),
-           {"--eager-load", "", "Read all weights before the work begins", flag(session.eager_load)}}};
+OptionGroup engine_group(ImageOptions& options) {
+  OptionGroup group = engine_options(options.session);
+  group.options.push_back(
+      {"--list-devices", "", "Print name, tab and description of each device", flag(options.list_devices)});
+  return group;
 }
 
 OptionGroup picture_group(ImageOptions& options) {
@@ -103,7 +78,11 @@ OptionGroup sampling_group(Request& request) {
   return {
       "Sampling",
       {{"--steps", "N", "Sampling steps (20)", whole(request.steps)},
-       {"--cfg-scale", "X", "Strength of the prompt (7.0)", number(request.cfg_scale)},
+       {"--cfg-scale", "X", "Strength of the prompt (7.0; 1 for models with a guidance input)",
+        number(request.cfg_scale)},
+       {"--guidance", "X", "Guidance input of models that have one, as FLUX.1 dev (by model)",
+        number(request.guidance)},
+       {"--img-cfg-scale", "X", "Strength of the picture for edit models (1.5)", number(request.image_cfg_scale)},
        {"--cfg-rescale", "X", "How much of the contrast that --cfg-scale adds is taken back, 0 to 1 (0)",
         number(request.cfg_rescale)},
        {"--sampling-method", "NAME", "Solver (by model)", named(request.sampler, sample::sampler_named)},
@@ -182,8 +161,8 @@ OptionTable image_option_table(ImageOptions& options, ConsoleOptions& console) {
           "Draws pictures from text.",
           {picture_group(options), adapter_group(options), sampling_group(options.request),
            model_group(options.session), output_group(options), type_options(options.types),
-           decoding_group(options.request.tiling), engine_group(options.session, options.list_devices),
-           general_options(console), options_without_effect(options.no_effect), options_not_available()}};
+           decoding_group(options.request.tiling), engine_group(options), general_options(console),
+           options_without_effect(options.no_effect), options_not_available()}};
 }
 
 }  // namespace veneer::cli

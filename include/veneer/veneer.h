@@ -178,9 +178,9 @@ typedef struct veneer_img_params {
   int32_t steps;
   int32_t clip_skip; /* <= 0: the model's own */
   int64_t seed;      /* < 0: random */
-  float cfg_scale;
-  float eta;      /* INFINITY: the sampler's own */
-  float strength; /* with init_image */
+  float cfg_scale;   /* INFINITY: 7, or 1 for models with a guidance input */
+  float eta;         /* INFINITY: the sampler's own */
+  float strength;    /* with init_image */
   veneer_sampler sampler;
   veneer_schedule schedule;
   veneer_rng rng, sampler_rng;    /* VENEER_RNG_COUNT: cuda; the same as rng */

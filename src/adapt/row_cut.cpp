@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "nn/rotated_rows.h"
 #include "nn/term_rows.h"
 
 namespace veneer::adapt {
@@ -115,9 +116,11 @@ class Cutter {
     const int64_t n = rotate.blocks.shape[1];
     if (rotate.order.empty() && is_at_borders(window_, n))
       return nn::Term(nn::Rotate{rows_of(rotate.blocks, window_, n), {}, rotate.side});
-    if (!is_first || !rotate.order.empty())
-      return unsupported("a rotation that mixes outputs of several layers of this model");
-    return nn::Term(rotation_as_difference(rotate));
+    if (!is_first) return unsupported("a rotation that mixes outputs of several layers of this model");
+    const auto base = [whole = whole_](int64_t first, int64_t count, float* rows) {
+      whole->weight.decode_rows(first, count, rows);
+    };
+    return (*this)(nn::rotated_outputs(rotate, base, whole_->weight.row_values()));
   }
 
   Result<nn::Term> operator()(const nn::Replace&) const {
@@ -127,30 +130,6 @@ class Cutter {
   bool is_first = true;  // nothing was done to the outputs before
 
  private:
-  // (R - I) W for the rows of the window: each takes the weight's rows of its block.
-  nn::Dense rotation_as_difference(const nn::Rotate& rotate) const {
-    nn::Dense dense;
-    dense.held_bytes = nn::held_bytes(rotate);
-    dense.what = nn::describe(rotate);
-    dense.rows = [whole = whole_, window = window_, blocks = rotate.blocks](int64_t first, int64_t count, float* rows) {
-      const int64_t width = whole->weight.row_values(), n = blocks.shape[1];
-      std::vector<float> base(static_cast<size_t>(n * width));
-      int64_t decoded = -1;
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t row = (window.first + first + i) % window.of, block = row / n, own = row % n;
-        if (block != decoded) whole->weight.decode_rows(block * n, n, base.data());
-        decoded = block;
-        float* to = rows + i * width;
-        std::fill_n(to, width, 0.0f);
-        for (int64_t j = 0; j < n; ++j) {
-          const float factor = blocks.f32()[(block * n + own) * n + j] - (j == own ? 1.0f : 0.0f);
-          for (int64_t k = 0; k < width; ++k) to[k] += factor * base[static_cast<size_t>(j * width + k)];
-        }
-      }
-    };
-    return dense;
-  }
-
   static Error unsupported(std::string_view what) {
     return {ErrorCode::kUnsupported, concat(what, " can not be taken apart"), "adapter"};
   }

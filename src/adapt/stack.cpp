@@ -7,6 +7,7 @@
 
 #include "adapt/layer_programs.h"
 #include "adapt/merged.h"
+#include "codec/row_view.h"
 #include "core/format.h"
 
 namespace veneer::adapt {
@@ -41,8 +42,9 @@ bool is_vector(const nn::Term& term) { return std::holds_alternative<nn::Vector>
 
 // Why a layer's weight can not become a merged copy, or empty (spec: behaviour 4.4).
 std::string merge_blocker(const nn::Layer& layer, const device::Device& device) {
-  const std::string_view held = layer.weight.codec->name;
+  const std::string_view held = codec::whole_of(layer.weight).codec->name;
   if (held.starts_with("f8")) return "held as FP8";
+  if (held == "f64") return "held as F64";
   if (held != "f32" && held != "f16" && held != "bf16") return "held quantized";
   if (!device.host_visible() && !device.can_add_into(held))
     return concat("the device can not add to ", held, " weights in its memory");
@@ -96,7 +98,8 @@ class Builder {
     if (options_.mode == ApplyMode::kImmediately && multiplies && layer.layer->kind != nn::LayerKind::kNorm) {
       result.blocker = merge_blocker(*layer.layer, device_of(layer.part));
       if (result.blocker.empty()) {
-        Merged merged = merge_layer(*layer.layer, layer.programs, options_.combine, *layer.layer->weight.codec);
+        Merged merged =
+            merge_layer(*layer.layer, layer.programs, options_.combine, *codec::whole_of(layer.layer->weight).codec);
         result.achieved = merged.sums.result();
         copy = std::move(merged.weight);
       }
@@ -110,7 +113,7 @@ class Builder {
   static void account_for(const LayerPrograms& layer, const LayerResult& result, Stack& stack) {
     if (!result.overlay) return;
     stack.overlays[layer.part][static_cast<size_t>(layer.layer->id)] = result.overlay;
-    stack.receipt.layers.push_back({layer.layer->name, std::string(layer.layer->weight.codec->name),
+    stack.receipt.layers.push_back({layer.layer->name, std::string(codec::whole_of(layer.layer->weight).codec->name),
                                     result.overlay->route, result.overlay->terms, result.overlay->base_products(),
                                     result.achieved.survival, result.achieved.error});
     stack.receipt.held_bytes += result.overlay->held_bytes();

@@ -157,7 +157,7 @@ void veneer_img_params_init(veneer_img_params* params) {
   params->steps = defaults.steps;
   params->clip_skip = defaults.clip_skip;
   params->seed = -1;
-  params->cfg_scale = static_cast<float>(defaults.cfg_scale);
+  params->cfg_scale = INFINITY;
   params->eta = INFINITY;
   params->strength = static_cast<float>(defaults.strength);
   params->sampler = VENEER_SAMPLER_COUNT;

@@ -68,7 +68,7 @@ Result<pipeline::Request> request_of(const veneer_img_params& params, const Adap
   request.steps = params.steps;
   request.clip_skip = params.clip_skip;
   request.seed = params.seed;
-  request.cfg_scale = params.cfg_scale;
+  if (!std::isinf(params.cfg_scale)) request.cfg_scale = params.cfg_scale;
   if (!std::isinf(params.eta)) request.eta = params.eta;
   request.strength = params.strength;
   request.tiling.enabled = params.vae_tiling != 0;

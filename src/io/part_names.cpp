@@ -39,6 +39,7 @@ struct Sign {
 constexpr Sign kSigns[] = {
     {"shared.weight", Part::kTextEncoder3},
     {"encoder.block.0.layer.0.SelfAttention.q.weight", Part::kTextEncoder3},
+    {"enc.blk.0.attn_q.weight", Part::kTextEncoder3},  // T5 in GGUF files
     {"text_model.embeddings.token_embedding.weight", Part::kTextEncoder},
     {"embeddings.token_embedding.weight", Part::kTextEncoder},
     {"token_embedding.weight", Part::kTextEncoder},
@@ -76,7 +77,6 @@ constexpr IgnoreRule kIgnored[] = {
     {IgnoreRule::How::kPrefix, "vision_model."},
     {IgnoreRule::How::kPrefix, "visual_projection."},
     {IgnoreRule::How::kPrefix, "loss."},  // of an autoencoder in training
-    {IgnoreRule::How::kWhole, "y_embedder.y_embedding"},
     {IgnoreRule::How::kWhole, "denoiser.sigmas"},
     {IgnoreRule::How::kWhole, "betas"},
     {IgnoreRule::How::kWhole, "logvar"},

@@ -10,9 +10,13 @@ namespace veneer::model {
 struct Model {
   const Family* family = nullptr;
   std::unique_ptr<Denoiser> denoiser;
-  std::unique_ptr<TextEncoder> text_encoder;
+  TextEncoders text_encoders;             // those of the family's text plan that are there
   std::unique_ptr<Autoencoder> vae;       // null when only a tiny one is there
   std::unique_ptr<Autoencoder> tiny_vae;  // null when none is given
+
+  const TextPlan& text_plan() const { return *family->text; }
+  // Null when there is none.
+  const TextEncoder* text_encoder(io::Part part) const;
 
   // In the order of reports; parts that are absent are left out.
   struct NamedNetwork {

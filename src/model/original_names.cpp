@@ -2,7 +2,7 @@
 #include "model/original_names.h"
 
 #include "model/autoencoder_names.h"
-#include "model/clip.h"
+#include "model/clip_names.h"
 #include "model/unet_names.h"
 
 namespace veneer::model {

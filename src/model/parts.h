@@ -30,12 +30,12 @@ class Network {
 class Denoiser : public Network {
  public:
   struct Input {
-    Tensor x;             // [batch, height, width, input channels], already scaled
-    float timestep;       // in the units of the family's training; 1000 sigma for flow models
-    Tensor context;       // [batch, tokens, context width]
-    Tensor context_mask;  // [batch, tokens], added to the scores of the tokens (0 or -infinity); empty: all take part
-    Tensor vector;        // [batch, vector_width()]: pooled text and whatever numbers the family adds; may be empty
-    float guidance = 0;   // for networks that were distilled with it
+    Tensor x;                  // [batch, height, width, input channels], already scaled
+    float timestep;            // in the units of the family's training; 1000 sigma for flow models
+    Tensor context;            // [batch, tokens, context width]
+    Tensor context_mask = {};  // [batch, tokens], added to the tokens' scores (0 or -infinity); empty: all take part
+    Tensor vector = {};        // [batch, vector_width()]: pooled text and the numbers the family adds; may be empty
+    float guidance = 0;        // for networks that were distilled with it
   };
   // [batch, height, width, latent channels].
   virtual Tensor forward(nn::Context& context, const Input& input) const = 0;
@@ -45,6 +45,7 @@ class Denoiser : public Network {
   virtual int64_t vector_width() const { return 0; }     // of Input::vector; 0: takes none
   virtual bool takes_guidance() const { return false; }  // reads Input::guidance
   virtual int64_t size_multiple() const { return 1; }    // latent pixels: both sides must be multiples of it
+  virtual int64_t largest_side() const { return 0; }     // latent pixels; 0: no limit of its own
 };
 
 // Between pictures, values in 0..1, and the latents that the denoiser works on.
@@ -74,8 +75,8 @@ class TextEncoder : public Network {
     int64_t skip = 0;        // layers that are left out at the end; never for the pooled vector
     bool final_norm = true;  // of the hidden states
     bool pooled = false;     // asks for the pooled vector
-    Tensor extra_rows;       // [n, width]: of the token embedding, for ids from vocabulary() on; may be empty
-    Tensor key_mask;         // [1, ids], added to the scores (0 or -infinity); may be empty
+    Tensor extra_rows = {};  // [n, width]: of the token embedding, for ids from vocabulary() on; may be empty
+    Tensor key_mask = {};    // [1, ids], added to the scores (0 or -infinity); may be empty
   };
   struct Encoded {
     Tensor states;  // [1, ids, width]

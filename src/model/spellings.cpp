@@ -1,11 +1,16 @@
 // Spelling out the names of layers.
 #include "model/spellings.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
 #include "core/format.h"
+#include "model/flux_names.h"
 #include "model/original_names.h"
+#include "model/pixart_names.h"
+#include "model/sd3_names.h"
 
 namespace veneer::model {
 namespace {
@@ -16,12 +21,14 @@ nn::Spelling whole(io::Part part, std::string name, const nn::Layer& layer) {
   return {part, std::move(name), {{&layer, 0, layer.out()}}};
 }
 
+bool is_clip(io::Part part) { return part == io::Part::kTextEncoder || part == io::Part::kTextEncoder2; }
+
 // Names of one layer besides the canonical and the original one, given its canonical one.
 std::vector<std::string> variants(io::Part part, const std::string& name) {
   constexpr std::string_view kFirstOfList = ".to_out.0", kTop = "text_model.";
   if (part == io::Part::kDenoiser && name.ends_with(kFirstOfList)) return {name.substr(0, name.size() - 2)};
   // The newest library leaves out the top module of a CLIP encoder.
-  if (part == io::Part::kTextEncoder && name.starts_with(kTop)) return {name.substr(kTop.size())};
+  if (is_clip(part) && name.starts_with(kTop)) return {name.substr(kTop.size())};
   return {};
 }
 
@@ -93,12 +100,16 @@ std::vector<nn::Spelling> spellings_of(io::Part part, const nn::LayerList& layer
   }
   const std::vector<const nn::Layer*> counted = numbered(part, by_name);
   for (size_t i = 0; i < counted.size(); ++i) out.push_back(whole(part, concat(":", i), *counted[i]));
+  std::ranges::move(pixart_spellings(layers), std::back_inserter(out));
+  std::ranges::move(sd3_spellings(layers), std::back_inserter(out));
+  std::ranges::move(flux_spellings(layers), std::back_inserter(out));
   return out;
 }
 
 nn::NameTable name_table(const Model& model) {
   nn::NameTable table;
-  table.parts = {io::Part::kDenoiser, io::Part::kTextEncoder, io::Part::kVae, io::Part::kTinyVae};
+  table.parts = {io::Part::kDenoiser, io::Part::kVae, io::Part::kTinyVae};
+  for (const TextUse& use : model.text_plan().uses) table.parts.push_back(use.part);
   for (const auto& [part, network] : model.networks()) {
     std::vector<nn::Spelling> names = spellings_of(part, network->layers());
     table.spellings.insert(table.spellings.end(), std::make_move_iterator(names.begin()),

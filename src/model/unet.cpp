@@ -2,6 +2,7 @@
 #include "model/unet.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/unet_blocks.h"
 #include "model/unet_names.h"
@@ -58,8 +59,6 @@ Status refuse_other_unets(const io::ModelPart& part) {
       return refuse("is a video model; only still pictures are supported");
     if (name == "label_emb.weight" || name == "class_embedding.weight")
       return refuse("is a class-conditional upscaler, which is not supported");
-    if (name == "time_embedding.cond_proj.weight")
-      return refuse("is a distilled model with a guidance input (LCM), which is not supported yet");
   }
   return {};
 }
@@ -71,6 +70,8 @@ class UNet final : public Denoiser {
   int64_t input_channels() const override { return conv_in_->in(); }
   int64_t latent_channels() const override { return conv_out_->out(); }
   int64_t context_width() const override { return sizes_.context_width; }
+  int64_t vector_width() const override { return added1_ ? added1_->in() : 0; }
+  bool takes_guidance() const override { return guidance_ != nullptr; }
 
  private:
   struct Level {
@@ -92,11 +93,14 @@ class UNet final : public Denoiser {
   UNetStage build_stage(LayerBuilder& builder, const std::string& block, size_t index, int64_t in, size_t level,
                         const HeadRule& heads);
   Status build_blocks(LayerBuilder& builder, const HeadRule& heads);
+  void build_embeddings(LayerBuilder& builder);
+  Status check_inputs(const std::string& source) const;
   Tensor time_embedding(nn::Context& context, const Input& input) const;
-  Tensor middle(nn::Context& context, Tensor x, const Tensor& time, const Tensor& text) const;
 
   UNetSizes sizes_;
   const nn::Layer *conv_in_, *time1_, *time2_, *norm_out_, *conv_out_;
+  const nn::Layer *added1_ = nullptr, *added2_ = nullptr;  // of the vector
+  const nn::Layer* guidance_ = nullptr;                    // of models distilled with guidance
   std::vector<Level> down_, up_;
   std::vector<UNetStage> mid_;
 };
@@ -179,6 +183,38 @@ Status UNet::build_blocks(LayerBuilder& builder, const HeadRule& heads) {
   return {};
 }
 
+void UNet::build_embeddings(LayerBuilder& builder) {
+  time1_ = builder.linear("time_embedding.linear_1", LayerBuilder::kAny, LayerBuilder::kAny);
+  sizes_.time_width = time1_->weight.rows();
+  time2_ = builder.linear("time_embedding.linear_2", sizes_.time_width, sizes_.time_width);
+  const auto want_even = [&](const nn::Layer& layer) {
+    if (layer.in() % 2 != 0)
+      builder.fail({ErrorCode::kMismatch,
+                    concat(layer.weight.name, ": has ", layer.in(), " inputs, expected an even number"),
+                    layer.weight.name});
+  };
+  want_even(*time1_);
+  if (builder.has("add_embedding.linear_1")) {
+    added1_ = builder.linear("add_embedding.linear_1", LayerBuilder::kAny, LayerBuilder::kAny);
+    added2_ = builder.linear("add_embedding.linear_2", sizes_.time_width, added1_->weight.rows());
+  }
+  if (builder.has("time_embedding.cond_proj")) {
+    guidance_ = builder.linear("time_embedding.cond_proj", time1_->in(), LayerBuilder::kAny, nn::Bias::kNone);
+    want_even(*guidance_);
+  }
+}
+
+// Text to picture, inpainting (a mask and a picture's latent more) or editing (a latent more).
+Status UNet::check_inputs(const std::string& source) const {
+  const int64_t latent = latent_channels();
+  for (const int64_t taken : {latent, 2 * latent + 1, 2 * latent})
+    if (input_channels() == taken) return {};
+  return Error{ErrorCode::kUnsupported,
+               concat(source, ": the UNet takes ", input_channels(), " input channels, expected ", latent, ", ",
+                      2 * latent + 1, " (inpainting) or ", 2 * latent, " (editing)"),
+               source};
+}
+
 Result<std::unique_ptr<Denoiser>> UNet::build(const io::ModelPart& part, const io::WeightStore& weights) {
   auto unet = std::unique_ptr<UNet>(new UNet());
   VENEER_TRY(groups, json_integer(part.config, "norm_num_groups", 32, part.source));
@@ -191,35 +227,49 @@ Result<std::unique_ptr<Denoiser>> UNet::build(const io::ModelPart& part, const i
 
   LayerBuilder builder(weights, "unet", unet->layers_);
   unet->conv_in_ = builder.conv2d("conv_in", LayerBuilder::kAny, LayerBuilder::kAny, 3, ConvGeometry::same(3));
-  unet->time1_ = builder.linear("time_embedding.linear_1", LayerBuilder::kAny, LayerBuilder::kAny);
-  unet->sizes_.time_width = unet->time1_->weight.rows();
-  if (unet->time1_->in() % 2 != 0)
-    builder.fail(
-        {ErrorCode::kMismatch,
-         concat(part.source, ": the time embedding has ", unet->time1_->in(), " inputs, expected an even number"),
-         part.source});
-  unet->time2_ = builder.linear("time_embedding.linear_2", unet->sizes_.time_width, unet->sizes_.time_width);
+  unet->build_embeddings(builder);
   unet->norm_out_ = builder.norm(
       "conv_norm_out", builder.shape_of("conv_out").rank() == 4 ? builder.shape_of("conv_out")[1] : LayerBuilder::kAny,
       groups);
   unet->conv_out_ = builder.conv2d("conv_out", LayerBuilder::kAny, LayerBuilder::kAny, 3, ConvGeometry::same(3));
   VENEER_TRY_STATUS(builder.status());
   VENEER_TRY_STATUS(unet->build_blocks(builder, heads));
+  VENEER_TRY_STATUS(unet->check_inputs(part.source));
   unet->unused_ = builder.unused();
-  if (const int64_t channels = unet->input_channels(); channels != unet->latent_channels())
-    return Error{ErrorCode::kUnsupported,
-                 concat(part.source, ": the UNet takes ", channels, " input channels, expected ",
-                        unet->latent_channels(), " (inpainting and edit models are not supported yet)"),
-                 part.source};
   return std::unique_ptr<Denoiser>(std::move(unet));
 }
 
+// Luo et al. 2023, "Latent consistency models": sines before cosines, and the last frequency is 1 / 10000 itself.
+Tensor guidance_sinusoid(nn::Context& context, float guidance, int64_t batch, int64_t width) {
+  const int64_t half = width / 2;
+  Tensor out = context.arena.allocate({batch, width});
+  if (context.measuring()) return out;
+  const double w = 1000.0 * (static_cast<double>(guidance) - 1.0);
+  for (int64_t i = 0; i < half; ++i) {
+    const double place = half > 1 ? static_cast<double>(i) / static_cast<double>(half - 1) : 0.0;
+    const double angle = w * std::exp(-std::log(10000.0) * place);
+    for (int64_t b = 0; b < batch; ++b) {
+      out.f32()[b * width + i] = static_cast<float>(std::sin(angle));
+      out.f32()[b * width + half + i] = static_cast<float>(std::cos(angle));
+    }
+  }
+  return out;
+}
+
 Tensor UNet::time_embedding(nn::Context& context, const Input& input) const {
-  const std::vector<float> times(static_cast<size_t>(input.x.shape[0]), input.timestep);
+  const int64_t batch = input.x.shape[0];
+  const auto two_layers = [&](const nn::Layer& first, const nn::Layer& second, const Tensor& x) {
+    Tensor inner = nn::linear(context, first, x);
+    nn::activate_(context, inner, device::Activation::kSilu);
+    return nn::linear(context, second, inner);
+  };
+  const std::vector<float> times(static_cast<size_t>(batch), input.timestep);
   Tensor time = nn::sinusoid(context, times, time1_->in());
-  time = nn::linear(context, *time1_, time);
-  nn::activate_(context, time, device::Activation::kSilu);
-  time = nn::linear(context, *time2_, time);
+  if (guidance_)
+    nn::add_(context, time,
+             nn::linear(context, *guidance_, guidance_sinusoid(context, input.guidance, batch, guidance_->in())));
+  time = two_layers(*time1_, *time2_, time);
+  if (added1_) nn::add_(context, time, two_layers(*added1_, *added2_, input.vector));
   nn::activate_(context, time, device::Activation::kSilu);  // every residual block starts with it
   return time;
 }

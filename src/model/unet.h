@@ -1,6 +1,7 @@
-// The UNet of the Stable Diffusion 1.x kind, at any width and depth: residual blocks and spatial transformers on three
-// or four levels with skip connections (Rombach et al. 2022). Sizes come from tensor names and shapes; what shapes
-// cannot tell (heads, norm groups) from the folder's config.json where there is one.
+// The UNet of Stable Diffusion 1, 2 and XL, at any width and depth: residual blocks and spatial transformers on up to
+// four levels with skip connections (Rombach et al. 2022; Podell et al. 2023 for the vector of pooled text and sizes).
+// Sizes come from tensor names and shapes; what shapes cannot tell (heads, norm groups) from the folder's config.json
+// where there is one.
 #pragma once
 
 #include "core/json.h"

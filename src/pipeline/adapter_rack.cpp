@@ -113,7 +113,8 @@ Result<AdapterRack::Outcome> AdapterRack::stack_for(const AdapterOrder& order) {
   VENEER_TRY(chosen, accept(std::move(candidates), log_, "the picture is made without it"));
   const std::string key = key_of(order, chosen.entries);
   if (!current_ || key != current_key_) {
-    adapt::StackOptions options{order.combine, order.mode, order.policy, {true, !options_.strict}};
+    adapt::StackOptions options{
+        order.combine, order.mode, order.policy, {options_.folds, options_.folds && !options_.strict}};
     VENEER_TRY(stack, adapt::build_stack(chosen.entries, stack_parts(model_, device_), options));
     current_ = std::move(stack);
     current_key_ = key;

@@ -20,6 +20,7 @@ class AdapterRack {
     uint64_t cache_bytes = 0;
     MappedFile::Mode mode = MappedFile::Mode::kMap;
     bool strict = false;  // reference arithmetic
+    bool folds = true;    // terms may join decoded weights: no rounding follows that would lose them
   };
   // The model and the device must outlive the rack.
   AdapterRack(const model::Model& model, const device::Device& device, Options options, Log log);

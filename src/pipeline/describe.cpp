@@ -5,6 +5,7 @@
 #include <map>
 
 #include "model/clip.h"
+#include "model/t5.h"
 #include "model/tiny_autoencoder.h"
 #include "pipeline/weight_words.h"
 
@@ -40,10 +41,7 @@ uint64_t held_bytes(const codec::Weight& weight) {
 const model::Family* family_of(const io::ModelFiles& files) {
   const io::ModelPart* denoiser = files.find(io::Part::kDenoiser);
   if (denoiser == nullptr) return nullptr;
-  const auto families = model::families();
-  const auto found =
-      std::ranges::find_if(families, [&](const model::Family& family) { return family.recognise(denoiser->weights); });
-  return found == families.end() ? nullptr : &*found;
+  return model::recognised(*denoiser);
 }
 
 using BuiltNetwork = Result<std::unique_ptr<model::Network>>;
@@ -65,9 +63,9 @@ BuiltNetwork build_alone(io::Part part, const io::ModelPart& content, const mode
     case io::Part::kVae:
       return as_network(model::build_autoencoder_kl(content, family ? family->latent : model::LatentScaling{}));
     case io::Part::kTinyVae: return as_network(model::build_tiny_autoencoder(content));
-    case io::Part::kTextEncoder3: break;
+    case io::Part::kTextEncoder3: return as_network(model::build_t5(content, std::string(io::name_of(part))));
   }
-  return Error{ErrorCode::kUnsupported, concat(content.source, ": T5 encoders are not supported yet"), content.source};
+  return Error{ErrorCode::kUnsupported, concat(content.source, ": is of no known part"), content.source};
 }
 
 Json describe_part(io::Part part, const io::ModelPart& content, const model::Network* network) {

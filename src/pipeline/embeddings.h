@@ -17,12 +17,13 @@ struct WordSources {
 };
 
 struct FoundWords {
-  ExtraTokens tokens;
+  ExtraTokensByPart tokens;
   std::vector<std::string> lines;     // for the log: each word with its vectors and its file
   std::vector<std::string> warnings;  // words that stay text, and files that another of the same name hides
 };
 
-// Errors: not_found for the folder; those of adapt::open_embedding for a file that a prompt mentions.
-Result<FoundWords> find_words(const PromptPair& prompts, const WordSources& sources, const model::TextEncoder& encoder);
+// A word has vectors for some of the model's CLIP encoders; for the others it stays text. Errors: not_found for the
+// folder; those of adapt::open_embedding for a file that a prompt mentions.
+Result<FoundWords> find_words(const PromptPair& prompts, const WordSources& sources, const model::Model& model);
 
 }  // namespace veneer::pipeline

@@ -1,5 +1,6 @@
-// One model call as a solver sees it: scales the state, runs the network with and without the prompt in one batch,
-// combines the predictions, turns them into the denoised image and keeps what a mask protects.
+// One model call as a solver sees it: scales the state, runs the network with and without the prompt (and, for edit
+// models, without the picture) in one batch, combines the predictions, turns them into the denoised image and keeps
+// what a mask protects.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,9 @@
 namespace veneer::pipeline {
 
 struct Guidance {
-  std::vector<double> scales;  // one per step
+  std::vector<double> scales;         // one per step
+  std::optional<double> image_scale;  // of edit models
+  double embedded = 0;                // Denoiser::Input::guidance
   double rescale = 0;
   sample::ApgOptions apg;
   bool keep_uncond = false;  // the solver wants the unconditional image too
@@ -27,13 +30,14 @@ struct Protection {
   std::vector<float> original;  // the given picture's latent
 };
 
-// What one picture is denoised under. `conditioning.states` has two entries when any step needs the unconditional pass.
+// What one picture is denoised under. `conditioning` has a negative prompt when any step needs the unconditional pass.
 // The members must outlive the denoiser.
 struct DenoiseTerms {
   const Conditioning& conditioning;
   const Guidance& guidance;
   const std::optional<Protection>& protection;
-  Shape latent;  // [1, height, width, channels]
+  const Tensor& picture;  // [1, height, width, more channels] behind the latent's (picture_input.h); may be empty
+  Shape latent;           // [1, height, width, channels]
 };
 
 class GuidedDenoiser {
@@ -49,7 +53,9 @@ class GuidedDenoiser {
 
  private:
   void run_network(const sample::Scalings& scalings, std::span<const float> x);
-  void combine(std::span<const float> cond, std::span<const float> uncond);
+  void combine();
+  // Of the latest model call: 0 with the prompt, 1 without, 2 without prompt and picture.
+  std::span<const float> prediction(int branch) const;
   void protect(std::span<float> denoised) const;
 
   const model::Denoiser& denoiser_;
@@ -57,15 +63,16 @@ class GuidedDenoiser {
   const ModelSettings& settings_;
   DenoiseTerms terms_;
   sample::Apg apg_;
-  int64_t batch_;
+  int branches_;
   size_t count_;  // values of one latent
   int step_ = 0;
   model::Denoiser::Input input_;
-  Tensor output_;                       // [batch, height, width, channels]
+  Tensor output_;                       // [branches, height, width, channels]
   std::vector<float> guided_, uncond_;  // denoised
 };
 
-// Bytes of activations that one model call takes.
-size_t measure_denoise(const model::Denoiser& denoiser, int64_t batch, int64_t height, int64_t width, int64_t tokens);
+// What one model call takes, with `branches` conditions of these sizes, under overlays (or null).
+Footprint measure_denoise(const model::Denoiser& denoiser, const model::Condition& condition, int branches,
+                          int64_t height, int64_t width, const nn::OverlaySet* overlays);
 
 }  // namespace veneer::pipeline

@@ -9,13 +9,14 @@
 
 namespace veneer::pipeline {
 
-size_t measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays) {
-  const std::unique_ptr<device::Device> dry = device::make_dry_device();
+Footprint measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays,
+                  device::Compute compute) {
+  const std::unique_ptr<device::DryDevice> dry = device::make_dry_device();
   device::Arena arena = device::Arena::measuring();
   nn::PanelCache panels(0);
-  nn::Context context{*dry, arena, panels, overlays};
+  nn::Context context{*dry, arena, panels, overlays, compute};
   work(context);
-  return arena.peak();
+  return {arena.peak(), dry->flops()};
 }
 
 void Workplace::lay(std::shared_ptr<const nn::OverlaySet> overlays, const nn::LayerList& layers) {
@@ -34,13 +35,13 @@ void Workplace::lay(std::shared_ptr<const nn::OverlaySet> overlays, const nn::La
 }
 
 void Workplace::prepare(const std::function<void(nn::Context&)>& work) {
-  const size_t bytes = measure(work, overlays_.get());
+  const size_t bytes = measure(work, overlays_.get(), compute_).bytes;
   arena_ = std::make_unique<device::Arena>(bytes);
   largest_arena_ = std::max(largest_arena_, bytes);
 }
 
 void Workplace::repeat(const std::function<void(nn::Context&)>& work) {
-  nn::Context context{device_, *arena_, panels_, overlays_.get()};
+  nn::Context context{device_, *arena_, panels_, overlays_.get(), compute_};
   work(context);
 }
 

@@ -12,13 +12,20 @@
 
 namespace veneer::pipeline {
 
-// Runs `work` once on a dry device and returns the bytes of activations that it needs.
-size_t measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays = nullptr);
+// What a piece of work takes: bytes of activations, and operations of its products and attention.
+struct Footprint {
+  size_t bytes = 0;
+  double flops = 0;
+};
+// Runs `work` once on a dry device.
+Footprint measure(const std::function<void(nn::Context&)>& work, const nn::OverlaySet* overlays = nullptr,
+                  device::Compute compute = device::Compute::kF32);
 
 // Where one network computes. The cache of panels is shared by all that may keep any, so that they have one budget.
 class Workplace {
  public:
-  Workplace(device::Device& device, nn::PanelCache& panels) : device_(device), panels_(panels) {}
+  Workplace(device::Device& device, nn::PanelCache& panels, device::Compute compute = device::Compute::kF32)
+      : device_(device), panels_(panels), compute_(compute) {}
 
   // What is laid over the network's layers (`layers`) from now on; null for nothing. Panels that only the set before
   // needed are dropped.
@@ -37,6 +44,7 @@ class Workplace {
  private:
   device::Device& device_;
   nn::PanelCache& panels_;
+  device::Compute compute_;
   std::shared_ptr<const nn::OverlaySet> overlays_;
   std::unique_ptr<device::Arena> arena_;
   size_t largest_arena_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codec/row_view.h"
 #include "core/format.h"
 #include "nn/adapted_rows.h"
 
@@ -55,6 +56,22 @@ std::string bias_name(const std::string& weight_name) {
                                         : std::string();
 }
 
+// The tensors of a model by their full names in its files.
+class StoredTensors {
+ public:
+  explicit StoredTensors(const io::ModelFiles& files) {
+    for (const auto& [part, content] : files.parts)
+      for (const auto& [name, entry] : content.weights.entries()) tensors_[{part, entry.weight.name}] = &entry.weight;
+  }
+  const codec::Weight* find(io::Part part, const std::string& name) const {
+    const auto found = tensors_.find({part, name});
+    return found == tensors_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::map<std::pair<io::Part, std::string>, const codec::Weight*> tensors_;
+};
+
 }  // namespace
 
 bool changes_weight(const adapt::LayerPrograms& layer) {
@@ -98,11 +115,45 @@ std::optional<LowRankChange> low_rank_change(const adapt::LayerPrograms& layer) 
   return change;
 }
 
-Result<MergeChanges> MergeChanges::make(std::span<const adapt::LayerPrograms> programs) {
+// New values of the slices that change, stored ones between them.
+WeightChange MergeChanges::joined(Fused fused) {
+  WeightChange change{fused.whole.shape, {}, {}};
+  change.rows = [fused = std::move(fused)](int64_t first, int64_t count, float* out) {
+    const int64_t width = fused.whole.row_values(), rows = fused.whole.rows();
+    fused.whole.decode_rows(first, count, out);
+    for (const Slice& slice : fused.slices)
+      for (int64_t at = 0, run = 0; at < slice.change.shape[0]; at += run) {
+        // A view goes round past the end of what is stored.
+        const int64_t row = (slice.first + at) % rows;
+        run = std::min(slice.change.shape[0] - at, rows - row);
+        const int64_t begin = std::max(first, row), end = std::min(first + count, row + run);
+        if (begin < end) slice.change.rows(at + begin - row, end - begin, out + (begin - first) * width);
+      }
+  };
+  return change;
+}
+
+void MergeChanges::add(const std::string& name, io::Part part, int64_t first, const codec::Weight* stored,
+                       WeightChange change, FusedTensors& fused) {
+  if (!stored || (first == 0 && change.shape[0] == stored->rows())) {
+    changes_[name].emplace(part, std::move(change));
+    return;
+  }
+  Fused& whole = fused[{name, part}];
+  whole.whole = *stored;
+  whole.slices.push_back({first, std::move(change)});
+}
+
+Result<MergeChanges> MergeChanges::make(std::span<const adapt::LayerPrograms> programs, const io::ModelFiles& files) {
   MergeChanges made;
+  FusedTensors fused;
+  const StoredTensors tensors(files);
   for (const adapt::LayerPrograms& layer : programs) {
     const std::string& name = layer.layer->weight.name;
-    if (changes_weight(layer)) made.changes_[name].emplace(layer.part, weight_change(layer));
+    const codec::Weight* stored = tensors.find(layer.part, name);
+    const bool is_slice = stored && stored->shape.rank() > 0;
+    const int64_t first = is_slice ? codec::first_row_of(layer.layer->weight, *stored) : 0;
+    if (changes_weight(layer)) made.add(name, layer.part, first, stored, weight_change(layer), fused);
     if (!changes_bias(layer)) continue;
     if (layer.layer->bias.empty())
       return Error{ErrorCode::kUnsupported,
@@ -110,8 +161,10 @@ Result<MergeChanges> MergeChanges::make(std::span<const adapt::LayerPrograms> pr
                           ": an adapter adds to its bias, and the model has none to add to; "
                           "draw with the adapter instead of merging it"),
                    layer.layer->name};
-    made.changes_[bias_name(name)].emplace(layer.part, bias_change(layer));
+    const std::string bias = bias_name(name);
+    made.add(bias, layer.part, first, tensors.find(layer.part, bias), bias_change(layer), fused);
   }
+  for (auto& [place, whole] : fused) made.changes_[place.first].emplace(place.second, joined(std::move(whole)));
   return made;
 }
 

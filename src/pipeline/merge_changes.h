@@ -6,15 +6,16 @@
 #include <string>
 
 #include "adapt/layer_programs.h"
+#include "io/model_files.h"
 #include "pipeline/convert_changes.h"
 
 namespace veneer::pipeline {
 
 class MergeChanges {
  public:
-  // The programs and their layers must outlive this.
+  // The programs, their layers and the files that the layers are of must outlive this.
   // Errors: unsupported for a bias that the model's file does not have.
-  static Result<MergeChanges> make(std::span<const adapt::LayerPrograms> programs);
+  static Result<MergeChanges> make(std::span<const adapt::LayerPrograms> programs, const io::ModelFiles& files);
 
   // As ConvertChanges::find. A tensor that was found counts as taken.
   const WeightChange* find(const ConvertComponent& component, std::string_view name);
@@ -22,6 +23,20 @@ class MergeChanges {
   Status all_taken() const;
 
  private:
+  // A change of some rows of a tensor that a file holds for several layers.
+  struct Slice {
+    int64_t first = 0;
+    WeightChange change;
+  };
+  struct Fused {
+    codec::Weight whole;
+    std::vector<Slice> slices;
+  };
+  using FusedTensors = std::map<std::pair<std::string, io::Part>, Fused>;
+  void add(const std::string& name, io::Part part, int64_t first, const codec::Weight* stored, WeightChange change,
+           FusedTensors& fused);
+  static WeightChange joined(Fused fused);
+
   std::map<std::string, std::map<io::Part, WeightChange>, std::less<>> changes_;  // by the tensor's name
   std::set<const WeightChange*> taken_;
 };

@@ -186,7 +186,7 @@ Result<Json> merge_file(const AdaptedModel& model, std::span<const adapt::StackE
   constexpr adapt::Combine kCombine = adapt::Combine::kSum;
   VENEER_TRY(programs, adapt::layer_programs(adapt::canonical(entries, kCombine), kCombine));
   std::erase_if(programs, [](const auto& layer) { return !changes_weight(layer) && !changes_bias(layer); });
-  VENEER_TRY(merged, MergeChanges::make(programs));
+  VENEER_TRY(merged, MergeChanges::make(programs, model.files()));
   std::vector<MergedLayer> layers;
   ConvertChanges changes;
   changes.find = [&](const ConvertComponent& component, std::string_view name) { return merged.find(component, name); };

@@ -50,6 +50,8 @@ Json sampling_json(const Parameters& parameters) {
   if (parameters.flow_shift) sampling["flow_shift"] = *parameters.flow_shift;
   if (!parameters.extra_sample_args.empty()) sampling["extra_sample_args"] = parameters.extra_sample_args;
   sampling["guidance"] = {{"txt_cfg", parameters.cfg_scale}, {"rescale", parameters.cfg_rescale}};
+  if (parameters.image_cfg_scale) sampling["guidance"]["img_cfg"] = *parameters.image_cfg_scale;
+  if (parameters.guidance) sampling["guidance"]["distilled_guidance"] = *parameters.guidance;
   return sampling;
 }
 
@@ -137,6 +139,8 @@ Status read_sampling(const Json& json, std::string_view name, Parameters& out) {
   VENEER_TRY_STATUS(read_number(sampling, "flow_shift", name, out.flow_shift));
   VENEER_TRY_STATUS(read_string(sampling, "extra_sample_args", name, out.extra_sample_args));
   VENEER_TRY_STATUS(read_number(guidance, "txt_cfg", name, out.cfg_scale));
+  VENEER_TRY_STATUS(read_number(guidance, "img_cfg", name, out.image_cfg_scale));
+  VENEER_TRY_STATUS(read_number(guidance, "distilled_guidance", name, out.guidance));
   return read_number(guidance, "rescale", name, out.cfg_rescale);
 }
 
@@ -202,6 +206,8 @@ std::string parameters_text(const Parameters& parameters) {
   const auto add = [&text](std::string_view key, const std::string& value) { text += concat(key, ": ", value, ", "); };
   add("Steps", std::to_string(parameters.steps));
   add("CFG scale", fixed(parameters.cfg_scale, 6));
+  if (parameters.image_cfg_scale) add("Image CFG scale", fixed(*parameters.image_cfg_scale, 6));
+  if (parameters.guidance) add("Guidance", fixed(*parameters.guidance, 6));
   add("Eta", fixed(parameters.eta, 6));
   add("Seed", std::to_string(parameters.seed));
   add("Size", concat(parameters.width, "x", parameters.height));

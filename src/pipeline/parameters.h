@@ -21,6 +21,8 @@ struct Parameters {
   std::string prompt, negative_prompt;
   int steps = 0;
   double cfg_scale = 0, cfg_rescale = 0;
+  std::optional<double> image_cfg_scale;  // edit models
+  std::optional<double> guidance;         // models with a guidance input
   double eta = 0;
   int64_t seed = 0;
   int width = 0, height = 0;
@@ -34,7 +36,7 @@ struct Parameters {
   std::string model, vae, tiny_vae;     // base names of files; empty when not given
   std::optional<double> strength;       // image to image
   std::optional<TilingOptions> tiling;  // only when decoded in tiles
-  std::string compute;                  // "f32"
+  std::string compute;                  // of the denoiser: "f32", "bf16"
   std::vector<UsedAdapter> adapters;
   Json receipt;  // what the adapters came to (adapt/receipt.h); null without any
   bool operator==(const Parameters&) const = default;

@@ -16,6 +16,9 @@ Json Plan::to_json() const {
   json["decode_activations"] = decode_bytes;
   json["held_in_memory"] = held_bytes;
   json["panel_cache"] = cache_bytes;
+  json["adapters"] = adapter_bytes;
+  json["sample_flops"] = sample_flops;
+  json["decode_flops"] = decode_flops;
   json["available"] = available;
   return json;
 }
@@ -24,7 +27,8 @@ std::string Plan::line() const {
   uint64_t weights = 0;
   for (const PartBytes& part : parts) weights += part.weights;
   return concat("plan: weights ", bytes_text(weights),
-                held_bytes > 0 ? concat(" (", bytes_text(held_bytes), " of them in memory)") : "", ", a model call ",
+                held_bytes > 0 ? concat(" (", bytes_text(held_bytes), " of them in memory)") : "",
+                adapter_bytes > 0 ? concat(", adapters ", bytes_text(adapter_bytes)) : "", ", a model call ",
                 bytes_text(sample_bytes), ", decoding ", bytes_text(decode_bytes), ", decoded weights kept up to ",
                 bytes_text(cache_bytes), available > 0 ? concat("; the machine can give ", bytes_text(available)) : "");
 }
@@ -37,14 +41,15 @@ uint64_t default_cache_bytes(uint64_t available, uint64_t activations, uint64_t 
 
 namespace {
 
-// Of a network's products, as the dry device counts them: sizes rounded up to whole vectors.
+// Of a network's products at most: sizes rounded up to whole vectors, and a 3x3 kernel as the 36 numbers that it may
+// take (device/cpu/winograd.h).
 uint64_t panel_bytes(const model::Network* network) {
   uint64_t total = 0;
   const auto rounded = [](int64_t size) { return static_cast<uint64_t>((size + 15) / 16 * 16); };
   if (network)
     for (const nn::Layer& layer : network->layers().all()) {
       if (layer.kind != nn::LayerKind::kLinear && layer.kind != nn::LayerKind::kConv2d) continue;
-      const auto kernel = static_cast<uint64_t>(layer.kernel_size());
+      const uint64_t kernel = layer.kernel_size() == 9 ? 36 : static_cast<uint64_t>(layer.kernel_size());
       total += rounded(layer.out()) * rounded(layer.weight.row_values() / layer.kernel_size()) * kernel * sizeof(float);
     }
   return total;
@@ -56,8 +61,15 @@ Result<Plan> make_plan(const PlanInput& input) {
   Plan plan;
   for (const auto& [part, content] : input.files.parts) plan.parts.push_back({part, content.weights.bytes()});
   const int64_t height = input.size.height / input.decoder.factor(), width = input.size.width / input.decoder.factor();
-  plan.sample_bytes = measure_denoise(*input.model.denoiser, input.batch, height, width, input.tokens);
-  plan.decode_bytes = measure_decode(input.decoder, height, width, input.tiling);
+  const nn::OverlaySet* overlays = input.stack ? input.stack->overlays_of(io::Part::kDenoiser) : nullptr;
+  const Footprint call =
+      measure_denoise(*input.model.denoiser, input.condition, input.branches, height, width, overlays);
+  const Footprint decoding = measure_decode(input.decoder, height, width, input.tiling);
+  plan.sample_bytes = call.bytes;
+  plan.sample_flops = call.flops;
+  plan.decode_bytes = decoding.bytes;
+  if (!input.tiling.enabled) plan.decode_flops = decoding.flops;
+  if (input.stack) plan.adapter_bytes = static_cast<uint64_t>(input.stack->receipt.held_bytes);
   plan.held_bytes = input.held_bytes;
   plan.available = available_memory();
   if (plan.available > 0) plan.available += input.cached_bytes;  // which would make room

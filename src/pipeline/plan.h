@@ -19,11 +19,13 @@ struct Plan {
     uint64_t weights = 0;  // as held
   };
   std::vector<PartBytes> parts;
-  uint64_t held_bytes = 0;    // of the weights, in memory of their own; the others are mapped from their files
-  uint64_t sample_bytes = 0;  // activations of one model call
-  uint64_t decode_bytes = 0;  // activations of the decoder, a tile at a time
-  uint64_t cache_bytes = 0;   // budget for decoded panels
-  uint64_t available = 0;     // memory the machine could give; 0 = unknown
+  uint64_t held_bytes = 0;     // of the weights, in memory of their own; the others are mapped from their files
+  uint64_t adapter_bytes = 0;  // of the adapters' tensors
+  uint64_t sample_bytes = 0;   // activations of one model call, adapters included
+  uint64_t decode_bytes = 0;   // activations of the decoder, a tile at a time
+  uint64_t cache_bytes = 0;    // budget for decoded panels
+  uint64_t available = 0;      // memory the machine could give; 0 = unknown
+  double sample_flops = 0, decode_flops = 0;  // of one model call, and of decoding (0 when it goes in tiles)
 
   Json to_json() const;
   std::string line() const;  // for the log
@@ -39,11 +41,12 @@ struct PlanInput {
   const model::Autoencoder& decoder;
   const TilingOptions& tiling;
   Size size;
-  int64_t batch;                        // of a model call: 2 when the unconditional pass is needed
-  int64_t tokens;                       // of the text
+  int branches;                         // of a model call: 2 when the unconditional pass is needed
+  const model::Condition& condition;    // of the sizes that a prompt's will have
   std::optional<uint64_t> cache_bytes;  // asked for
   uint64_t cached_bytes;                // of panels that are there already
   uint64_t held_bytes;
+  const adapt::Stack* stack;  // null without adapters
 };
 
 // Errors: no_memory with the numbers.

@@ -26,6 +26,10 @@ io::Image project(const model::LatentColours& colours, const Tensor& latent) {
 }  // namespace
 
 Status check_preview(PreviewMode mode, const model::Model& model) {
+  if (mode == PreviewMode::kProjection && model.family->colours.empty())
+    return Error{ErrorCode::kUsage,
+                 concat("--preview proj: there is no projection for ", model.family->name, "; use tae or vae"),
+                 "--preview"};
   if (mode == PreviewMode::kTiny && !(model.tiny_vae && model.tiny_vae->can_decode()))
     return Error{ErrorCode::kUsage, "--preview tae: needs a tiny autoencoder; give one with --taesd", "--preview"};
   if (mode == PreviewMode::kVae && !(model.vae && model.vae->can_decode()))

@@ -26,17 +26,16 @@ Status check_size(const Size& size, const SizeRule& rule) {
   const Size legal = nearest_legal(size, rule);
   if (size == legal) return {};
   return usage("size", concat(size.width, "x", size.height, " is not possible with this model (multiples of ",
-                              rule.multiple, ", ", rule.smallest, " to ", kLargestSide,
+                              rule.multiple, ", ", rule.smallest, " to ", rule.largest,
                               " pixels a side); the nearest legal size is ", legal.width, "x", legal.height));
 }
 
 }  // namespace
 
 Size nearest_legal(const Size& size, const SizeRule& rule) {
-  const int largest = kLargestSide / rule.multiple * rule.multiple;
   const auto side = [&](int pixels) {
     const int64_t rounded = (static_cast<int64_t>(pixels) + rule.multiple / 2) / rule.multiple * rule.multiple;
-    return static_cast<int>(std::clamp<int64_t>(rounded, rule.smallest, largest));
+    return static_cast<int>(std::clamp<int64_t>(rounded, rule.smallest, rule.largest));
   };
   return {side(size.width), side(size.height)};
 }
@@ -71,7 +70,9 @@ Status validate(const Request& request) {
   VENEER_TRY_STATUS(in_range("--steps", request.steps, 1, kMostSteps));
   VENEER_TRY_STATUS(in_range("--batch-count", request.batch_count, 1, kMostPictures));
   VENEER_TRY_STATUS(in_range("--strength", request.strength, 0, 1));
-  VENEER_TRY_STATUS(in_range("--cfg-scale", request.cfg_scale, 0, 1000));
+  if (request.cfg_scale) VENEER_TRY_STATUS(in_range("--cfg-scale", *request.cfg_scale, 0, 1000));
+  if (request.image_cfg_scale) VENEER_TRY_STATUS(in_range("--img-cfg-scale", *request.image_cfg_scale, 0, 1000));
+  if (request.guidance) VENEER_TRY_STATUS(in_range("--guidance", *request.guidance, 0, 1000));
   VENEER_TRY_STATUS(in_range("--cfg-rescale", request.cfg_rescale, 0, 1));
   VENEER_TRY_STATUS(in_range("--vae-tile-overlap", request.tiling.overlap, 0, 0.5));
   for (const text::AdapterRequest& adapter : request.adapters.adapters) VENEER_TRY_STATUS(block_weights_of(adapter));

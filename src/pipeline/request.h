@@ -51,6 +51,8 @@ struct AdapterOrder {
 // The weights by block that an adapter is asked for with; empty without any. Errors: usage, naming the adapter.
 Result<std::optional<adapt::BlockWeights>> block_weights_of(const text::AdapterRequest& request);
 
+inline constexpr double kCfgScale = 7.0;
+
 enum class PreviewMode { kNone, kProjection, kTiny, kVae };
 
 struct TilingOptions {
@@ -69,7 +71,9 @@ struct Request {
   int64_t seed = 42;                 // < 0: random
   int batch_count = 1;
   int steps = 20;
-  double cfg_scale = 7.0;
+  std::optional<double> cfg_scale;        // unset: kCfgScale, or 1 for models distilled with guidance
+  std::optional<double> image_cfg_scale;  // of edit models: strength of the picture; unset: 1.5
+  std::optional<double> guidance;         // of models distilled with it; unset: the family's
   double cfg_rescale = 0.0;  // 0..1: how far the deviation of the guided prediction is brought back to the plain one's
   std::optional<double> eta;
   const sample::Sampler* sampler = nullptr;    // null: by model

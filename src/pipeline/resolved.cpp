@@ -24,7 +24,8 @@ Status resolve_size_and_latent(const Request& request, const model::Model& model
                "--init-latents"};
 }
 
-Status resolve_solver(const Request& request, const ModelSettings& settings, Resolved& out) {
+Status resolve_solver(const Request& request, const model::Family& family, const ModelSettings& settings,
+                      Resolved& out) {
   out.sampler = request.sampler ? request.sampler : settings.sampler;
   out.schedule = request.schedule;
   if (!out.schedule && !out.sampler->default_schedule.empty()) {
@@ -35,6 +36,10 @@ Status resolve_solver(const Request& request, const ModelSettings& settings, Res
   if (out.schedule->for_flow_only && !sample::is_flow(settings.prediction))
     out.warnings.push_back(
         concat("--scheduler ", out.schedule->name, ": is made for flow models, which this one is not"));
+  if (request.flow_shift && sample::is_flow(settings.prediction)) {
+    VENEER_TRY(shifted, flow_table(family, *request.flow_shift));
+    out.shifted_table = std::move(shifted);
+  }
   if (request.flow_shift && !sample::is_flow(settings.prediction))
     out.warnings.push_back("--flow-shift: has no effect on this model, which is no flow model");
   out.eta = request.eta.value_or(out.sampler->default_eta);
@@ -43,7 +48,8 @@ Status resolve_solver(const Request& request, const ModelSettings& settings, Res
   return {};
 }
 
-Status resolve_sigmas(const Request& request, const ModelSettings& settings, Resolved& out) {
+Status resolve_sigmas(const Request& request, const model::Family& family, const ModelSettings& settings,
+                      Resolved& out) {
   out.steps = request.steps;
   if (!request.sigmas.empty()) {
     VENEER_TRY(custom, sample::custom_sigmas(request.sigmas, sample::is_flow(settings.prediction)));
@@ -55,11 +61,12 @@ Status resolve_sigmas(const Request& request, const ModelSettings& settings, Res
     constexpr int kTokenPixels = 16;  // a side of what one token of a transformer covers
     const int64_t tokens =
         std::max<int64_t>(int64_t{out.size.width / kTokenPixels} * (out.size.height / kTokenPixels), 1);
-    VENEER_TRY(made, sample::make_sigmas(*out.schedule, {request.steps, settings.table, tokens, sample::AysModel::kSd1,
-                                                         out.extra.schedule}));
+    const auto ays = family.sampling.sdxl_steps ? sample::AysModel::kSdxl : sample::AysModel::kSd1;
+    VENEER_TRY(made, sample::make_sigmas(*out.schedule,
+                                         {request.steps, table_of(out, settings), tokens, ays, out.extra.schedule}));
     out.sigmas = std::move(made);
   }
-  if (!request.init_image) return {};
+  if (!out.starts_from_picture) return {};
   VENEER_TRY(cut, out.extra.strength_as_noise_level
                       ? sample::sigmas_from_noise_level(out.sigmas, request.strength, out.extra.force_first_sigma)
                       : sample::sigmas_for_strength(out.sigmas, request.strength));
@@ -67,31 +74,54 @@ Status resolve_sigmas(const Request& request, const ModelSettings& settings, Res
   return {};
 }
 
-void resolve_guidance(const Request& request, Resolved& out) {
+void resolve_guidance(const Request& request, const model::Model& model, Resolved& out) {
+  constexpr double kPictureScale = 1.5;  // as the edit models were published
   const int steps = static_cast<int>(out.sigmas.size()) - 1;
+  out.cfg_scale = request.cfg_scale.value_or(model.denoiser->takes_guidance() ? 1.0 : kCfgScale);
   const sample::GuidanceSchedule fitted =
-      sample::fit_guidance_schedule(out.extra.guidance_schedule, steps, request.cfg_scale);
+      sample::fit_guidance_schedule(out.extra.guidance_schedule, steps, out.cfg_scale);
   if (!out.extra.guidance_schedule.empty() && fitted.padded > 0)
     out.warnings.push_back(concat("guidance_schedule: ", fitted.padded, " steps are missing and take --cfg-scale"));
   if (fitted.cut > 0) out.warnings.push_back(concat("guidance_schedule: ", fitted.cut, " steps too many are left out"));
-  if (request.cfg_scale == 0) out.warnings.push_back("--cfg-scale 0: the prompt has no effect");
-  out.guidance = {fitted.scales, request.cfg_rescale, out.extra.apg, out.sampler->needs_uncond};
+  if (out.cfg_scale == 0) out.warnings.push_back("--cfg-scale 0: the prompt has no effect");
+  const bool edits = out.picture_input == PictureInput::kEdit;
+  if (request.image_cfg_scale && !edits)
+    out.warnings.push_back("--img-cfg-scale: has no effect on this model, which does not edit pictures");
+  if (request.guidance && !model.denoiser->takes_guidance())
+    out.warnings.push_back("--guidance: has no effect on this model, which has no guidance input");
+  out.guidance.scales = fitted.scales;
+  if (edits) out.guidance.image_scale = request.image_cfg_scale.value_or(kPictureScale);
+  out.guidance.embedded = request.guidance.value_or(model.family->sampling.guidance);
+  out.guidance.rescale = request.cfg_rescale;
+  out.guidance.apg = out.extra.apg;
+  out.guidance.keep_uncond = out.sampler->needs_uncond;
+  const double image_scale = out.guidance.image_scale.value_or(1.0);
   out.needs_uncond =
       out.sampler->needs_uncond || std::any_of(fitted.scales.begin(), fitted.scales.end(),
-                                               [](double scale) { return sample::needs_uncond(scale, 1.0); });
+                                               [&](double scale) { return sample::needs_uncond(scale, image_scale); });
 }
 
-Status resolve_clip_skip(const Request& request, const model::Model& model, Resolved& out) {
-  const int64_t depth = model.text_encoder->depth();
-  const int clip_skip = request.clip_skip > 0 ? request.clip_skip : model.family->clip_skip;
-  if (clip_skip > depth)
+// An encoder must have a layer left.
+Status check_clip_skip(const Request& request, const model::Model& model) {
+  if (request.clip_skip <= 0) return {};
+  for (const model::TextUse& use : model.text_plan().uses) {
+    const model::TextEncoder* encoder = model.text_encoder(use.part);
+    if (!encoder || use.kind != model::TextKind::kClip) continue;
+    if (model::layers_left_out(use, *encoder, request.clip_skip) < encoder->depth()) continue;
+    const int64_t missing = 1 - model::layers_left_out(use, *encoder, 2);
     return Error{ErrorCode::kUsage,
-                 concat("--clip-skip: must be at most ", depth, " for this model, found ", clip_skip), "--clip-skip"};
-  out.skip = clip_skip - 1;
+                 concat("--clip-skip: must be at most ", encoder->depth() + missing, " for this model, found ",
+                        request.clip_skip),
+                 "--clip-skip"};
+  }
   return {};
 }
 
 }  // namespace
+
+const sample::NoiseTable& table_of(const Resolved& resolved, const ModelSettings& settings) {
+  return resolved.shifted_table ? *resolved.shifted_table : settings.table;
+}
 
 Result<Resolved> resolve(const Request& request, const model::Model& model, const ModelSettings& settings, int factor) {
   VENEER_TRY_STATUS(validate(request));
@@ -103,11 +133,17 @@ Result<Resolved> resolve(const Request& request, const model::Model& model, cons
   for (const std::string& key : out.extra.unknown)
     out.warnings.push_back(concat("--extra-sample-args: nothing reads \"", key, "\""));
   VENEER_TRY_STATUS(resolve_size_and_latent(request, model, settings, factor, out));
-  VENEER_TRY_STATUS(resolve_clip_skip(request, model, out));
+  VENEER_TRY_STATUS(check_clip_skip(request, model));
+  out.picture_input = picture_input_of(*model.denoiser);
+  out.starts_from_picture = request.init_image && out.picture_input != PictureInput::kEdit;
+  if (out.picture_input == PictureInput::kEdit && !request.init_image)
+    return Error{ErrorCode::kUsage, "--init-img: this model edits a picture; give one", "--init-img"};
+  if (out.picture_input == PictureInput::kEdit && request.mask)
+    out.warnings.push_back("--mask: has no effect on this model, which edits whole pictures");
   VENEER_TRY_STATUS(check_preview(request.preview, model));
-  VENEER_TRY_STATUS(resolve_solver(request, settings, out));
-  VENEER_TRY_STATUS(resolve_sigmas(request, settings, out));
-  resolve_guidance(request, out);
+  VENEER_TRY_STATUS(resolve_solver(request, *model.family, settings, out));
+  VENEER_TRY_STATUS(resolve_sigmas(request, *model.family, settings, out));
+  resolve_guidance(request, model, out);
   return out;
 }
 

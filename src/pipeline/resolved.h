@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "pipeline/guided_denoiser.h"
+#include "pipeline/picture_input.h"
 #include "pipeline/request.h"
 #include "pipeline/settings.h"
 #include "sample/extra_args.h"
@@ -21,14 +22,21 @@ struct Resolved {
   sample::ExtraArgs extra;
   const sample::Sampler* sampler = nullptr;
   const sample::Schedule* schedule = nullptr;
-  std::vector<float> sigmas;  // of the steps that are run
-  int steps = 0;              // as asked, before image to image leaves some out
+  std::optional<sample::NoiseTable> shifted_table;  // of a flow model, at the shift that is asked for
+  std::vector<float> sigmas;                        // of the steps that are run
+  int steps = 0;                                    // as asked, before image to image leaves some out
   double eta = 0;
+  double cfg_scale = 0;
   Guidance guidance;
   bool needs_uncond = false;
-  int64_t skip = 0;  // layers of the text encoder that are left out
+  PictureInput picture_input = PictureInput::kNone;
+  int branches() const { return !needs_uncond ? 1 : guidance.image_scale ? 3 : 2; }
+  bool starts_from_picture = false;  // image to image
   std::vector<std::string> warnings;
 };
+
+// The levels that a run with `resolved` walks.
+const sample::NoiseTable& table_of(const Resolved& resolved, const ModelSettings& settings);
 
 // `factor`: picture pixels per latent pixel. Errors: usage naming the option; unsupported.
 Result<Resolved> resolve(const Request& request, const model::Model& model, const ModelSettings& settings, int factor);

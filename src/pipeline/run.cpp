@@ -42,7 +42,7 @@ class Run {
   Status attach_adapters();
   Status read_prompts();
   Status encode_text();
-  Status prepare_picture();
+  Status prepare_given_picture();
   Result<Picture> make_picture(int index);
   std::vector<float> start_state(sample::Generator& generator, std::vector<float>& scratch) const;
   Result<io::Image> decode(const Tensor& latents);
@@ -81,10 +81,7 @@ class Run {
   Plan plan_;
   TokenizedPrompts prompts_;
   Conditioning conditioning_;
-  io::Image original_picture_;
-  Tensor picture_mask_;
-  std::vector<float> original_;  // the given picture's latent, or empty
-  std::optional<Protection> protection_;
+  PreparedPicture given_;
 };
 
 // A file that was cut since it was mapped would stop the process at its first missing page.
@@ -108,73 +105,44 @@ Status Run::read_prompts() {
   VENEER_TRY(prompts, parse_prompts(request_.prompt, request_.negative_prompt));
   WordSources sources{state_.options.embedding_dir, state_.options.paths.mode, {}};
   if (result_.report.stack) sources.bundled = result_.report.stack->embeddings;
-  VENEER_TRY(found, find_words(prompts, sources, *state_.model.text_encoder));
+  VENEER_TRY(found, find_words(prompts, sources, state_.model));
   for (const std::string& line : found.lines) state_.log.info(line);
   for (const std::string& warning : found.warnings) warn(warning);
-  VENEER_TRY(tokenized, tokenize(state_.tokenizer, prompts, found.tokens));
+  VENEER_TRY(tokenized, tokenize(state_.model, state_.tokenizers, prompts, found.tokens));
   prompts_ = std::move(tokenized);
   return {};
 }
 
 Status Run::encode_text() {
   progress(Phase::kText, 0, 1, 0);
-  state_.text_place.run([&](nn::Context& context) {
-    conditioning_ =
-        encode_prompts(context, *state_.model.text_encoder, prompts_, resolved_.skip, resolved_.needs_uncond);
-  });
+  const bool blank = request_.negative_prompt.empty() && state_.model.family->sampling.zeros_for_blank &&
+                     state_.settings.prediction != sample::Prediction::kEdmV;
+  VENEER_TRY(conditioning, encode_prompts(state_.model, state_.text_places, prompts_,
+                                          {request_.clip_skip, resolved_.size.height, resolved_.size.width,
+                                           resolved_.needs_uncond, blank}));
+  conditioning_ = std::move(conditioning);
   // The denoiser runs for long, and does not need them.
-  state_.files.parts.at(io::Part::kTextEncoder).weights.release();
-  if (first_non_finite(conditioning_.states.values()) >= 0) {
-    const std::string weight = find_broken_weight(*state_.model.text_encoder);
-    return Error{ErrorCode::kBadFile,
-                 concat("text encoder: the result has values that are not finite",
-                        weight.empty() ? std::string() : ", as has its tensor " + weight),
-                 weight.empty() ? "text_encoder" : weight};
-  }
-  state_.log.info(concat("prompt: ", prompts_.prompt_tokens, " tokens, negative ", prompts_.negative_tokens, ", ",
-                         conditioning_.chunks, conditioning_.chunks == 1 ? " chunk of 77" : " chunks of 77"));
+  for (const auto& [part, encoder] : state_.model.text_encoders) state_.files.parts.at(part).weights.release();
+  state_.log.info(prompts_.line());
   progress(Phase::kText, 1, 1, 0);
   return {};
 }
 
 // The given picture at the size of the run, its mask and its latent.
-Status Run::prepare_picture() {
-  if (!request_.init_image) return {};
-  const model::Autoencoder* encoder =
-      state_.model.vae && state_.model.vae->can_encode() ? state_.model.vae.get() : nullptr;
-  Workplace* place = &state_.vae_place;
-  if (!encoder && state_.model.tiny_vae && state_.model.tiny_vae->can_encode()) {
-    encoder = state_.model.tiny_vae.get();
-    place = &state_.tiny_place;
-  }
-  if (!encoder)
-    return Error{ErrorCode::kUsage, "--init-img: the model's autoencoder has no encoder; give a whole one with --vae",
-                 "--init-img"};
-  original_picture_ =
-      io::crop_and_resize(io::with_channels(*request_.init_image, 3), resolved_.size.width, resolved_.size.height);
-  VENEER_TRY(encoded, encode_picture(*encoder, *place, tensor_from_image(original_picture_), request_.tiling,
-                                     tile_progress(Phase::kEncode)));
-
-  // The posterior is drawn before the generators are seeded for each picture.
-  original_.assign(encoded.mean.values().begin(), encoded.mean.values().end());
-  if (encoded.deviation) {
+Status Run::prepare_given_picture() {
+  if (request_.mask && (request_.mask->width != resolved_.size.width || request_.mask->height != resolved_.size.height))
+    state_.log.info(concat("mask: scaled from ", request_.mask->width, "x", request_.mask->height, " to ",
+                           resolved_.size.width, "x", resolved_.size.height));
+  const auto draw = [this](std::span<float> noise) {
+    std::vector<float> scratch;
     const auto generator = sample::make_generator(request_.rng, static_cast<uint64_t>(resolved_.seed));
-    std::vector<float> noise(original_.size()), scratch;
     draw_noise(*generator, resolved_.latent, noise, scratch);
-    for (size_t i = 0; i < noise.size(); ++i) original_[i] += encoded.deviation->values()[i] * noise[i];
-  }
-  if (!request_.mask) return {};
-  const io::Image& given = *request_.mask;
-  if (given.width != resolved_.size.width || given.height != resolved_.size.height)
-    state_.log.info(concat("mask: scaled from ", given.width, "x", given.height, " to ", resolved_.size.width, "x",
-                           resolved_.size.height));
-  picture_mask_ =
-      mask_from_image(io::crop_and_resize(io::with_channels(given, 1), resolved_.size.width, resolved_.size.height));
-  const Tensor cells = reduce_mask(picture_mask_, factor());
-  Protection protection{{}, original_};
-  for (const float cell : cells.values())
-    protection.mask.insert(protection.mask.end(), static_cast<size_t>(resolved_.latent[3]), cell);
-  protection_ = std::move(protection);
+  };
+  VENEER_TRY(prepared,
+             prepare_picture({request_.init_image, request_.mask, resolved_.picture_input, resolved_.size.width,
+                              resolved_.size.height, request_.tiling, draw},
+                             state_.picture_encoder(), state_.model.family->latent, tile_progress(Phase::kEncode)));
+  given_ = std::move(prepared);
   return {};
 }
 
@@ -188,8 +156,8 @@ std::vector<float> Run::start_state(sample::Generator& generator, std::vector<fl
     std::copy_n(given.f32(), count, noise.begin());
   }
   const std::vector<float> zeros(count);
-  sample::add_start_noise(state_.settings.prediction, resolved_.sigmas.front(), original_.empty() ? zeros : original_,
-                          noise, x);
+  sample::add_start_noise(state_.settings.prediction, resolved_.sigmas.front(),
+                          given_.latent.empty() ? zeros : given_.latent, noise, x);
   return x;
 }
 
@@ -219,7 +187,7 @@ Result<io::Image> Run::decode(const Tensor& latents) {
   VENEER_TRY(decoded, decode_latents(state_.decoder(), state_.decoder_place(), latents, request_.tiling,
                                      tile_progress(Phase::kDecode)));
   io::Image image = image_from_tensor(decoded);
-  return picture_mask_.empty() ? image : keep_unmasked(image, original_picture_, picture_mask_);
+  return given_.mask.empty() ? image : keep_unmasked(image, given_.picture, given_.mask);
 }
 
 Result<Picture> Run::make_picture(int index) {
@@ -236,7 +204,7 @@ Result<Picture> Run::make_picture(int index) {
   std::vector<float> scratch;
   std::vector<float> x = start_state(*generator, scratch);
   GuidedDenoiser denoiser(*state_.model.denoiser, state_.denoiser_place, state_.settings,
-                          {conditioning_, resolved_.guidance, protection_, resolved_.latent});
+                          {conditioning_, resolved_.guidance, given_.protection, given_.channels, resolved_.latent});
   auto last = Clock::now();
   sample::SamplerHooks hooks;
   hooks.denoise = [&](std::span<const float> state, double sigma) { return denoiser.denoise(state, sigma); };
@@ -244,7 +212,8 @@ Result<Picture> Run::make_picture(int index) {
   hooks.after_step = [&](const sample::StepReport& report) { return after_step(denoiser, report, last); };
   hooks.check_cancel = [&] { return check_cancel(); };
   const Status sampled = sample::run_sampler(
-      *resolved_.sampler, {resolved_.sigmas, resolved_.eta, state_.settings.table, resolved_.extra.sampler}, hooks, x);
+      *resolved_.sampler,
+      {resolved_.sigmas, resolved_.eta, table_of(resolved_, state_.settings), resolved_.extra.sampler}, hooks, x);
   state_.denoiser_place.finish();
   VENEER_TRY_STATUS(sampled);
   const auto scale = static_cast<float>(sample::end_scale(state_.settings.prediction, resolved_.sigmas.back()));
@@ -273,8 +242,10 @@ Parameters Run::parameters(int64_t seed) const {
   }
   p.negative_prompt = request_.negative_prompt;
   p.steps = resolved_.steps;
-  p.cfg_scale = request_.cfg_scale;
+  p.cfg_scale = resolved_.cfg_scale;
   p.cfg_rescale = request_.cfg_rescale;
+  p.image_cfg_scale = resolved_.guidance.image_scale;
+  if (state_.model.denoiser->takes_guidance()) p.guidance = resolved_.guidance.embedded;
   p.eta = resolved_.eta;
   p.seed = seed;
   p.width = resolved_.size.width;
@@ -293,7 +264,7 @@ Parameters Run::parameters(int64_t seed) const {
   p.tiny_vae = state_.options.tiny_vae_preview_only ? std::string() : base_name(state_.options.paths.tiny_vae);
   if (request_.init_image) p.strength = request_.strength;
   if (request_.tiling.enabled) p.tiling = request_.tiling;
-  p.compute = "f32";
+  p.compute = state_.compute() == device::Compute::kBf16 ? "bf16" : "f32";
   return p;
 }
 
@@ -314,10 +285,11 @@ Result<RunResult> Run::carry_out() {
   VENEER_TRY_STATUS(check_weights());
   VENEER_TRY_STATUS(attach_adapters());
   VENEER_TRY_STATUS(read_prompts());
-  const auto tokens = static_cast<int64_t>(prompts_.prompt.size() * prompts_.prompt.front().size());
+  const model::Condition sizes = model::blank_condition(state_.model.text_plan(), state_.model.text_encoders,
+                                                        *state_.model.denoiser, prompts_.lengths());
   VENEER_TRY(plan, make_plan({state_.files, state_.model, state_.decoder(), request_.tiling, resolved_.size,
-                              resolved_.needs_uncond ? 2 : 1, tokens, state_.options.panel_cache_bytes,
-                              state_.panels.bytes(), state_.held_bytes}));
+                              resolved_.branches(), sizes, state_.options.panel_cache_bytes, state_.panels.bytes(),
+                              state_.held_bytes, result_.report.stack.get()}));
   plan_ = std::move(plan);
   state_.panels.set_budget(plan_.cache_bytes);
   state_.log.info(plan_.line());
@@ -325,7 +297,7 @@ Result<RunResult> Run::carry_out() {
   VENEER_TRY_STATUS(encode_text());
   result_.report.seconds["text"] = seconds_since(start);
   const auto encode_start = Clock::now();
-  VENEER_TRY_STATUS(prepare_picture());
+  VENEER_TRY_STATUS(prepare_given_picture());
   if (request_.init_image) result_.report.seconds["encode"] = seconds_since(encode_start);
   for (int index = 0; index < request_.batch_count; ++index) {
     if (index > 0 && cancel_.get() == CancelMode::kNewPictures) break;

@@ -15,38 +15,31 @@ namespace veneer::pipeline {
 namespace {
 
 constexpr std::string_view kDefaultModel = "models/emoji-v1";
-constexpr std::string_view kVocabulary = "bpe_simple_vocab_16e6.txt.gz";
 
-// A model that carries a tokenizer brings its own; single files carry none and use CLIP's published vocabulary.
-Result<text::ClipTokenizer> load_tokenizer(const io::ModelFiles& files, const std::filesystem::path& data_dir) {
-  if (!files.tokenizer.empty()) return text::ClipTokenizer::load_folder(files.tokenizer);
-  const std::filesystem::path vocabulary = data_dir / kVocabulary;
-  std::error_code ignored;
-  if (std::filesystem::exists(vocabulary, ignored)) return text::ClipTokenizer::load_merge_list(vocabulary);
-  return Error{ErrorCode::kNotFound,
-               concat(files.name, ": carries no tokenizer, and CLIP's vocabulary (", kVocabulary, ") is not in ",
-                      data_dir.string(),
-                      "; give a folder with vocab.json and merges.txt by --tokenizer, or run scripts/setup.sh"),
-               vocabulary.string()};
+Status check_compute(const SessionOptions& options, const device::Device& device) {
+  if (options.compute != ComputeType::kBf16 || device.can_compute(device::Compute::kBf16)) return {};
+  return Error{ErrorCode::kUnsupported,
+               options.strict ? "--compute bf16: strict arithmetic is f32; leave one of the two out"
+                              : concat("--compute bf16: device ", device.name(), " (", device.description(),
+                                       ") has no instructions for it (AVX512_BF16 or AMX); use f32"),
+               "--compute"};
 }
 
-Status check_tokenizer(const text::ClipTokenizer& tokenizer, const model::TextEncoder& encoder,
-                       const std::string& name) {
-  if (tokenizer.vocabulary_size() > encoder.vocabulary())
-    return Error{ErrorCode::kMismatch,
-                 concat(name, ": the tokenizer knows ", tokenizer.vocabulary_size(), " tokens, the text encoder ",
-                        encoder.vocabulary(), "; give the model's own tokenizer by --tokenizer"),
-                 "--tokenizer"};
-  constexpr int64_t kRows = 77;
-  if (encoder.positions() < kRows)
-    return Error{ErrorCode::kMismatch,
-                 concat(name, ": the text encoder has ", encoder.positions(), " positions, expected ", kRows), name};
-  return {};
-}
-
-Status check_compute(const SessionOptions& options) {
-  if (options.compute != ComputeType::kBf16) return {};
-  return Error{ErrorCode::kUnsupported, "--compute bf16: not supported yet; f32 is what auto comes to", "--compute"};
+// What the denoiser answers to a small constant picture and text at the last timestep.
+Result<double> probe_denoiser(const model::Denoiser& denoiser, device::Device& device) {
+  constexpr int64_t kSide = 8, kTokens = 2;
+  constexpr float kInput = 0.5f;
+  model::Denoiser::Input input{Tensor::zeros({1, kSide, kSide, denoiser.input_channels()}), 999.0f,
+                               Tensor::zeros({1, kTokens, denoiser.context_width()})};
+  for (Tensor* tensor : {&input.x, &input.context}) std::ranges::fill(tensor->values(), kInput);
+  nn::PanelCache panels(0);
+  double sum = 0;
+  Workplace(device, panels).run([&](nn::Context& context) {
+    const Tensor out = denoiser.forward(context, input);
+    if (context.measuring()) return;
+    for (const float value : out.values()) sum += value - kInput;
+  });
+  return sum / static_cast<double>(kSide * kSide * denoiser.latent_channels());
 }
 
 void log_opened(const Log& log, const io::ModelFiles& files, const model::Model& model) {
@@ -59,6 +52,10 @@ void log_opened(const Log& log, const io::ModelFiles& files, const model::Model&
   for (const std::string& name : files.unused_tensors) log.debug("unused tensor " + name);
   if (unused > 0) log.info(concat(unused, " tensors are not used by this model"));
   for (const std::string& warning : files.warnings) log.warn(warning);
+  const auto networks = model.networks();
+  for (const auto& [part, content] : files.parts)
+    if (std::ranges::find(networks, part, &model::Model::NamedNetwork::part) == networks.end())
+      log.warn(concat(content.source, ": its ", io::name_of(part), " is not used by ", model.family->name));
 }
 
 void log_held(const Log& log, const Held& held) {
@@ -89,7 +86,6 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, const Log& log) {
   SessionOptions options = asked;
-  VENEER_TRY_STATUS(check_compute(options));
   if (options.paths.model.empty() && options.paths.denoiser.empty())
     options.paths.model = std::filesystem::path(options.data_dir) / kDefaultModel;
   const std::string& place = (options.paths.model.empty() ? options.paths.denoiser : options.paths.model).native();
@@ -100,22 +96,22 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& asked, cons
   log_held(log, held);
   VENEER_TRY(model, model::build_model(files));
   log_opened(log, files, model);
-  std::string why;
-  const int64_t factor = (model.vae ? *model.vae : *model.tiny_vae).factor();
-  VENEER_TRY(settings, read_settings(files, *model.family, static_cast<int>(factor), options.prediction, why));
-  log.info(why);
-  VENEER_TRY(tokenizer, load_tokenizer(files, options.data_dir));
-  VENEER_TRY_STATUS(check_tokenizer(tokenizer, *model.text_encoder, files.name));
   const int threads = options.threads > 0 ? options.threads : physical_cores();
   VENEER_TRY(device, device::open_device(options.backend, threads, options.strict));
   log.info(concat("device: ", device->name(), " (", device->description(), ")"));
+  VENEER_TRY_STATUS(check_compute(options, *device));
+  const Probe probe = [&] { return probe_denoiser(*model.denoiser, *device); };
+  const int64_t factor = (model.vae ? *model.vae : *model.tiny_vae).factor();
+  VENEER_TRY(settings, read_settings(files, model, static_cast<int>(factor), options.prediction, probe));
+  log.info(concat("prediction: ", sample::name_of(settings.prediction), " (", settings.prediction_source, ")"));
+  VENEER_TRY(tokenizers, load_tokenizers(files, model, options.data_dir));
   if (options.eager_load) read_all(files);
 
   std::unique_ptr<Session> session(new Session());
   session->state_ =
       std::make_unique<State>(std::move(options), log,
                               Opened{std::move(device), std::move(files), std::move(model), std::move(settings),
-                                     std::move(tokenizer), held.bytes, held.use.to_json()});
+                                     std::move(tokenizers), held.bytes, held.use.to_json()});
   return session;
 }
 

@@ -15,25 +15,33 @@ struct PredictionChoice {
   std::string why;
 };
 
+// At the last timestep a prediction of the noise is nearly the input itself; a velocity lies far below.
+constexpr double kMeanOfVelocities = -1.0;
+
 Result<PredictionChoice> choose_prediction(const io::ModelFiles& files, const model::Family& family,
-                                           std::optional<sample::Prediction> asked) {
+                                           std::optional<sample::Prediction> asked, const Probe& probe) {
   if (asked) return PredictionChoice{*asked, "as asked"};
   VENEER_TRY(configured, json_string(files.scheduler_config, "prediction_type", "", kConfigName));
   if (configured == "epsilon") return PredictionChoice{sample::Prediction::kEps, "scheduler configuration"};
   if (configured == "v_prediction") return PredictionChoice{sample::Prediction::kV, "scheduler configuration"};
-  if (!configured.empty())
+  if (!configured.empty() && configured != "flow_prediction")
     return Error{ErrorCode::kUnsupported,
                  concat(files.name, ": ", kConfigName, ": prediction_type \"", configured,
-                        "\", expected epsilon or v_prediction"),
+                        "\", expected epsilon, v_prediction or flow_prediction"),
                  files.name};
   if (files.markers.contains("edm_vpred.sigma_max"))
     return PredictionChoice{sample::Prediction::kEdmV, "marker edm_vpred.sigma_max"};
   if (files.markers.contains("v_pred")) return PredictionChoice{sample::Prediction::kV, "marker v_pred"};
-  VENEER_TRY(prediction, sample::prediction_named(family.prediction));
+  if (family.sampling.probe_for_v) {
+    VENEER_TRY(mean, probe());
+    return PredictionChoice{mean < kMeanOfVelocities ? sample::Prediction::kV : sample::Prediction::kEps,
+                            concat("the network's answer to a probe, ", mean)};
+  }
+  VENEER_TRY(prediction, sample::prediction_named(family.sampling.prediction));
   return PredictionChoice{prediction, std::string(family.name)};
 }
 
-Result<std::vector<double>> configured_alphas(const Json& config) {
+Result<std::vector<double>> configured_alphas(const Json& config, const model::SamplingDefaults& defaults) {
   if (config.is_object() && config.contains("trained_betas") && config["trained_betas"].is_array()) {
     std::vector<double> betas;
     for (const Json& beta : config["trained_betas"]) {
@@ -44,21 +52,22 @@ Result<std::vector<double>> configured_alphas(const Json& config) {
     }
     return sample::cumulative_alphas(betas);
   }
-  VENEER_TRY(name, json_string(config, "beta_schedule", "scaled_linear", kConfigName));
-  VENEER_TRY(start, json_number(config, "beta_start", 0.00085, kConfigName));
-  VENEER_TRY(end, json_number(config, "beta_end", 0.012, kConfigName));
+  VENEER_TRY(name, json_string(config, "beta_schedule", defaults.betas, kConfigName));
+  VENEER_TRY(start, json_number(config, "beta_start", defaults.beta_start, kConfigName));
+  VENEER_TRY(end, json_number(config, "beta_end", defaults.beta_end, kConfigName));
   VENEER_TRY(betas, sample::betas_named(name, start, end));
   return sample::cumulative_alphas(betas);
 }
 
-Result<sample::NoiseTable> choose_table(const io::ModelFiles& files, sample::Prediction prediction) {
+Result<sample::NoiseTable> choose_table(const io::ModelFiles& files, const model::Family& family,
+                                        sample::Prediction prediction) {
   if (prediction == sample::Prediction::kEdmV) return sample::NoiseTable::edm();
-  if (sample::is_flow(prediction)) return sample::NoiseTable::flow(1.0);
+  if (sample::is_flow(prediction)) return flow_table(family, family.sampling.flow_shift);
   std::vector<double> alphas;
   if (files.alphas_cumprod) {
     alphas = *files.alphas_cumprod;
   } else {
-    VENEER_TRY(configured, configured_alphas(files.scheduler_config));
+    VENEER_TRY(configured, configured_alphas(files.scheduler_config, family.sampling));
     alphas = std::move(configured);
   }
   VENEER_TRY(rescale,
@@ -67,23 +76,48 @@ Result<sample::NoiseTable> choose_table(const io::ModelFiles& files, sample::Pre
   return sample::NoiseTable::from_alphas_cumprod(alphas);
 }
 
+// Models trained to be sampled from the very last timestep say so; walking them otherwise wastes their first steps.
+Result<const sample::Schedule*> choose_schedule(const io::ModelFiles& files, const model::Family& family,
+                                                sample::Prediction prediction) {
+  if (prediction == sample::Prediction::kEdmV) return sample::schedule_named("exponential");
+  VENEER_TRY(spacing, json_string(files.scheduler_config, "timestep_spacing", "", kConfigName));
+  return sample::schedule_named(spacing == "trailing" ? "simple" : family.sampling.schedule);
+}
+
 }  // namespace
 
-Result<ModelSettings> read_settings(const io::ModelFiles& files, const model::Family& family, int latent_factor,
-                                    std::optional<sample::Prediction> asked, std::string& why) {
-  VENEER_TRY(choice, choose_prediction(files, family, asked));
-  VENEER_TRY(table, choose_table(files, choice.prediction));
-  // Models trained to be sampled from the very last timestep say so; walking them otherwise wastes their first steps.
-  VENEER_TRY(spacing, json_string(files.scheduler_config, "timestep_spacing", "", kConfigName));
-  VENEER_TRY(schedule, sample::schedule_named(spacing == "trailing" ? "simple" : "discrete"));
-  VENEER_TRY(sampler, sample::sampler_named("euler_a"));
+Result<sample::NoiseTable> flow_table(const model::Family& family, double shift) {
+  return family.sampling.exponential_shift ? sample::NoiseTable::flow_exponential(shift)
+                                           : sample::NoiseTable::flow(shift);
+}
+
+Result<ModelSettings> read_settings(const io::ModelFiles& files, const model::Model& model, int latent_factor,
+                                    std::optional<sample::Prediction> asked, const Probe& probe) {
+  const model::Family& family = *model.family;
+  if (files.markers.contains("edm_mean"))
+    return Error{ErrorCode::kUnsupported,
+                 concat(files.name,
+                        ": its latents have a mean and a deviation of their own (edm_mean, as Playground 2.5), "
+                        "which is not supported yet"),
+                 files.name};
+  VENEER_TRY(choice, choose_prediction(files, family, asked, probe));
+  VENEER_TRY(table, choose_table(files, family, choice.prediction));
+  VENEER_TRY(schedule, choose_schedule(files, family, choice.prediction));
+  VENEER_TRY(sampler, sample::sampler_named(family.sampling.sampler));
+  const bool larger = choice.prediction == sample::Prediction::kV && family.native_size_for_v > 0;
+  const int native = larger ? family.native_size_for_v : family.native_size;
   const io::ModelPart* denoiser = files.find(io::Part::kDenoiser);
-  VENEER_TRY(side, json_integer(denoiser->config, "sample_size", family.native_size / latent_factor, denoiser->source));
+  VENEER_TRY(side, json_integer(denoiser->config, "sample_size", native / latent_factor, denoiser->source));
   const int pixels = static_cast<int>(std::clamp<int64_t>(side, 8, kLargestSide / latent_factor)) * latent_factor;
-  const SizeRule rule = SizeRule::of(latent_factor, family.patch);
-  why = concat("prediction: ", sample::name_of(choice.prediction), " (", choice.why, ")");
-  return ModelSettings{
-      choice.prediction, std::move(table), schedule, sampler, nearest_legal({pixels, pixels}, rule), rule};
+  const SizeRule rule =
+      SizeRule::of(latent_factor, static_cast<int>(model.denoiser->size_multiple()), model.denoiser->largest_side());
+  return ModelSettings{choice.prediction,
+                       std::move(choice.why),
+                       std::move(table),
+                       schedule,
+                       sampler,
+                       nearest_legal({pixels, pixels}, rule),
+                       rule};
 }
 
 }  // namespace veneer::pipeline

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -9,10 +10,11 @@
 #include "device/device.h"
 #include "pipeline/adapter_rack.h"
 #include "pipeline/memory.h"
+#include "pipeline/picture_input.h"
 #include "pipeline/plan.h"
 #include "pipeline/session.h"
 #include "pipeline/settings.h"
-#include "text/clip_tokenizer.h"
+#include "pipeline/tokenizers.h"
 
 namespace veneer::pipeline {
 
@@ -22,7 +24,7 @@ struct Opened {
   io::ModelFiles files;
   model::Model model;
   ModelSettings settings;
-  text::ClipTokenizer tokenizer;
+  Tokenizers tokenizers;
   uint64_t held_bytes;  // of weights in memory of their own, in a format that the options ask for
   Json held_rules;      // RuleUse::to_json
 };
@@ -36,17 +38,23 @@ struct Session::State {
         files(std::move(opened.files)),
         model(std::move(opened.model)),
         settings(std::move(opened.settings)),
-        tokenizer(std::move(opened.tokenizer)),
+        tokenizers(std::move(opened.tokenizers)),
         held_bytes(opened.held_bytes),
         held_rules(std::move(opened.held_rules)),
-        text_place(*device, no_panels),
-        denoiser_place(*device, panels),
+        denoiser_place(*device, panels, compute()),
         vae_place(*device, panels),
         tiny_place(*device, panels),
         adapters(model, *device,
                  {options.adapter_dir, adapt::Library::Reach::kAnywhere, options.adapter_cache_bytes,
-                  options.paths.mode, options.strict},
-                 log) {}
+                  options.paths.mode, options.strict, compute() == device::Compute::kF32},
+                 log) {
+    for (const auto& [part, encoder] : model.text_encoders) text_places.try_emplace(part, *device, no_panels);
+  }
+
+  // Of the denoiser; everything else computes in float32.
+  device::Compute compute() const {
+    return options.compute == ComputeType::kBf16 ? device::Compute::kBf16 : device::Compute::kF32;
+  }
 
   const SessionOptions options;
   const Log log;
@@ -55,13 +63,14 @@ struct Session::State {
   const io::ModelFiles files;
   const model::Model model;
   const ModelSettings settings;
-  const text::ClipTokenizer tokenizer;
+  const Tokenizers tokenizers;
   const uint64_t held_bytes;
   const Json held_rules;
   nn::PanelCache panels{0};  // its budget is the plan's
-  // The text encoder runs once a picture: keeping its panels would not pay.
+  // Text encoders run once a picture: keeping their panels would not pay.
   nn::PanelCache no_panels{0};
-  Workplace text_place, denoiser_place, vae_place, tiny_place;
+  std::map<io::Part, Workplace> text_places;  // one for each text encoder
+  Workplace denoiser_place, vae_place, tiny_place;
   AdapterRack adapters;
   std::mutex busy;  // held while a picture is made
 
@@ -72,7 +81,7 @@ struct Session::State {
       place.lay(stack ? std::shared_ptr<const nn::OverlaySet>(stack, stack->overlays_of(part)) : nullptr,
                 network->layers());
     };
-    lay_over(io::Part::kTextEncoder, model.text_encoder.get(), text_place);
+    for (auto& [part, place] : text_places) lay_over(part, model.text_encoder(part), place);
     lay_over(io::Part::kDenoiser, model.denoiser.get(), denoiser_place);
     lay_over(io::Part::kVae, model.vae.get(), vae_place);
     lay_over(io::Part::kTinyVae, model.tiny_vae.get(), tiny_place);
@@ -84,6 +93,12 @@ struct Session::State {
     return tiny || !model.vae ? *model.tiny_vae : *model.vae;
   }
   Workplace& decoder_place() { return &decoder() == model.tiny_vae.get() ? tiny_place : vae_place; }
+  // The one that encodes pictures.
+  PictureEncoder picture_encoder() {
+    if (model.vae && model.vae->can_encode()) return {model.vae.get(), &vae_place};
+    if (model.tiny_vae && model.tiny_vae->can_encode()) return {model.tiny_vae.get(), &tiny_place};
+    return {};
+  }
 };
 
 }  // namespace veneer::pipeline

@@ -107,8 +107,8 @@ Result<model::Autoencoder::Encoded> encode_picture(const model::Autoencoder& aut
   return out;
 }
 
-size_t measure_decode(const model::Autoencoder& autoencoder, int64_t height, int64_t width,
-                      const TilingOptions& tiling) {
+Footprint measure_decode(const model::Autoencoder& autoencoder, int64_t height, int64_t width,
+                         const TilingOptions& tiling) {
   const TilePlan plan = plan_tiles(tiling, height, width, false);
   Tensor piece{{1, plan.y.tile, plan.x.tile, autoencoder.latent_channels()}, DType::kF32, nullptr, nullptr};
   return measure([&](nn::Context& context) { autoencoder.decode(context, piece); });

@@ -22,9 +22,9 @@ Result<model::Autoencoder::Encoded> encode_picture(const model::Autoencoder& aut
                                                    const Tensor& picture, const TilingOptions& tiling,
                                                    const TileProgress& progress);
 
-// Bytes of activations that decoding takes.
-size_t measure_decode(const model::Autoencoder& autoencoder, int64_t height, int64_t width,
-                      const TilingOptions& tiling);
+// What decoding takes, a tile at a time.
+Footprint measure_decode(const model::Autoencoder& autoencoder, int64_t height, int64_t width,
+                         const TilingOptions& tiling);
 
 // The first weight of the network that holds a value which is not finite, for messages; empty when all are finite.
 // Decodes all.

@@ -1,6 +1,5 @@
 // The tables of names of real models (tests/data/adapters/names, checked against the reference converters when they
-// were made): every spelling of every layer leads to exactly that layer. For models that this program cannot build yet,
-// the names are at least split where they should be.
+// were made): every spelling of every layer leads to exactly that layer, and names of fused modules to their rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,6 +24,9 @@ struct Row {
   Shape shape;
   std::vector<std::string> names;  // spellings that mean exactly this module, prefix included
   std::string processor;           // before ".up.weight"; empty for modules that old files do not have
+  // Spellings of the fused module that holds this one, and which of its rows; or of the one with its halves swapped.
+  std::vector<std::string> fused = {}, swapped = {};
+  int64_t first_row = 0, end_row = 0;
 };
 
 std::vector<Row> read_table(const std::string& model) {
@@ -41,6 +43,14 @@ std::vector<Row> read_table(const std::string& model) {
     row.shape = Shape((*json)["weight"].get<std::vector<int64_t>>());
     for (const char* style : {"kohya", "dotted"})
       for (const auto& name : (*json)[style]) row.names.push_back(name);
+    for (const char* style : {"kohya", "dotted"}) {
+      if (json->contains(concat("fused_", style))) row.fused.push_back((*json)[concat("fused_", style)]);
+      if (json->contains(concat("swapped_", style))) row.swapped.push_back((*json)[concat("swapped_", style)]);
+    }
+    if (json->contains("rows")) {
+      row.first_row = (*json)["rows"][0];
+      row.end_row = (*json)["rows"][1];
+    }
     // The checkpoint's own name, where it is that of one layer and CLIP is not OpenCLIP.
     const std::string original = json->value("original_weight", "");
     const bool is_text = row.component.starts_with("text_encoder");
@@ -134,7 +144,67 @@ TEST_P(ResolvedNames, TheCanonicalNameIsTheAnswer) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ResolvedNames, testing::Values("sd15", "sd21", "sdxl"));
+INSTANTIATE_TEST_SUITE_P(Models, ResolvedNames,
+                         testing::Values("sd15", "sd21", "sdxl", "sd3-medium", "flux", "pixart-alpha", "pixart-sigma"));
+
+class FusedNames : public testing::TestWithParam<const char*> {};
+
+// Fused modules lead to the right rows of each of their layers, and modules with swapped halves say so.
+TEST_P(FusedNames, LeadToTheRowsOfTheirLayers) {
+  const std::vector<Row> rows = read_table(GetParam());
+  const TableModel model(rows);
+  const Resolver resolver = model.resolver();
+  int fused = 0;
+  for (const Row& row : rows) {
+    if (row.component != "transformer") continue;
+    const std::string layer = concat(row.component, ".", row.module);
+    for (const std::string& name : row.fused) {
+      const ParsedKey parsed = parse_key(name + ".lora_down.weight");
+      const nn::Spelling* found = resolver.find(parsed.prefix, parsed.module);
+      ASSERT_TRUE(found) << name;
+      EXPECT_FALSE(found->swap_halves);
+      int64_t first = 0;
+      bool holds = false;
+      for (const nn::RowRange& range : found->ranges) {
+        holds = holds || (range.layer->name == layer && first == row.first_row && first + range.count == row.end_row);
+        EXPECT_EQ(range.count, range.layer->out());
+        first += range.count;
+      }
+      EXPECT_TRUE(holds) << name << " does not hold " << layer;
+      ++fused;
+    }
+    for (const std::string& name : row.swapped) {
+      const ParsedKey parsed = parse_key(name + ".lora_down.weight");
+      const nn::Spelling* found = resolver.find(parsed.prefix, parsed.module);
+      ASSERT_TRUE(found) << name;
+      EXPECT_TRUE(found->swap_halves) << name;
+      ASSERT_EQ(found->ranges.size(), 1u);
+      EXPECT_EQ(found->ranges.front().layer->name, layer);
+    }
+  }
+  EXPECT_GT(fused, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FusedNames, testing::Values("sd3-medium", "flux", "pixart-alpha", "pixart-sigma"));
+
+// XLabs name what their adapters change in a block, in the order of the modules.
+TEST(XlabsNames, LeadToTheAttentionsOfFlux) {
+  const std::vector<Row> rows = read_table("flux");
+  const TableModel model(rows);
+  const Resolver resolver = model.resolver();
+  const auto layers = [&](const std::string& name) {
+    const ParsedKey parsed = parse_key(name + ".down.weight");
+    const nn::Spelling* found = resolver.find(parsed.prefix, parsed.module);
+    std::vector<std::string> names;
+    if (found)
+      for (const nn::RowRange& range : found->ranges) names.push_back(range.layer->name.substr(12));
+    return join(names, " ");
+  };
+  EXPECT_EQ(layers("double_blocks.3.processor.qkv_lora1"),
+            "transformer_blocks.3.attn.to_q transformer_blocks.3.attn.to_k transformer_blocks.3.attn.to_v");
+  EXPECT_EQ(layers("double_blocks.3.processor.proj_lora2"), "transformer_blocks.3.attn.to_add_out");
+  EXPECT_EQ(layers("single_blocks.30.processor.proj_lora"), "single_transformer_blocks.30.proj_out");
+}
 
 class SplitNames : public testing::TestWithParam<const char*> {};
 

@@ -50,6 +50,8 @@ class Sd1 : public testing::TestWithParam<Form> {
     place_.emplace(*device_, panels_);
   }
 
+  const model::TextEncoder& text_encoder() const { return *model_.text_encoder(io::Part::kTextEncoder); }
+
   // Runs `network` in an arena of its own and copies the result out.
   Tensor run(const std::function<Tensor(nn::Context&)>& network) {
     Tensor result;
@@ -69,22 +71,21 @@ class Sd1 : public testing::TestWithParam<Form> {
 
 TEST_P(Sd1, TextEncoder) {
   const auto ids = golden_.ids("input_ids");
-  const Tensor states =
-      run([&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids}).states; });
+  const Tensor states = run([&](nn::Context& context) { return text_encoder().encode(context, {.ids = ids}).states; });
   EXPECT_TRUE(test::close_to(states, golden_.tensor("base/te/last"), kTolerance));
 }
 
 // Clip-skip 2: the last layer is left out, the final norm is not.
 TEST_P(Sd1, TextEncoderWithoutItsLastLayer) {
   const auto ids = golden_.ids("input_ids");
-  const auto& layers = model_.text_encoder->layers().all();
+  const auto& layers = text_encoder().layers().all();
   const auto norm = std::find_if(layers.begin(), layers.end(),
                                  [](const nn::Layer& layer) { return layer.name.ends_with("final_layer_norm"); });
   ASSERT_NE(norm, layers.end());
   const Tensor hidden = golden_.tensor("base/te/hidden.1");
   const Tensor expected = run([&](nn::Context& context) { return nn::layer_norm(context, *norm, hidden, 1e-5f); });
   const Tensor states =
-      run([&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids, .skip = 1}).states; });
+      run([&](nn::Context& context) { return text_encoder().encode(context, {.ids = ids, .skip = 1}).states; });
   EXPECT_TRUE(test::close_to(states, expected, kTolerance));
 }
 

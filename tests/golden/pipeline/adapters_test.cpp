@@ -4,9 +4,14 @@
 // library inverts in float32 only, 1e-4.
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <filesystem>
+
 #include "adapt/stack.h"
 #include "core/files.h"
 #include "device/devices.h"
+#include "io/container.h"
+#include "io/safetensors_write.h"
 #include "model/model.h"
 #include "model/spellings.h"
 #include "pipeline/adapter_choice.h"
@@ -36,7 +41,11 @@ class TinyAdapters : public testing::TestWithParam<Form> {
   }
 
   adapt::StackEntry entry(const std::string& file, double denoiser, double text_encoder, adapt::DoraConvention dora) {
-    auto adapter = adapt::open_adapter(test::data_path("tiny-sd1/" + file));
+    return entry_of(test::data_path("tiny-sd1/" + file), denoiser, text_encoder, dora);
+  }
+  adapt::StackEntry entry_of(const std::filesystem::path& file, double denoiser, double text_encoder,
+                             adapt::DoraConvention dora) {
+    auto adapter = adapt::open_adapter(file);
     EXPECT_TRUE(adapter) << adapter.error().message;
     adapt::LowerOptions options;
     options.dora = dora;
@@ -67,10 +76,11 @@ class TinyAdapters : public testing::TestWithParam<Form> {
     return result;
   }
 
+  const model::TextEncoder& text_encoder() const { return *model_.text_encoder(io::Part::kTextEncoder); }
   Tensor encode() {
     const auto ids = golden_.ids("input_ids");
-    return run(io::Part::kTextEncoder, *model_.text_encoder,
-               [&](nn::Context& context) { return model_.text_encoder->encode(context, {.ids = ids}).states; });
+    return run(io::Part::kTextEncoder, text_encoder(),
+               [&](nn::Context& context) { return text_encoder().encode(context, {.ids = ids}).states; });
   }
   Tensor denoise(const Tensor& text) {
     const model::Denoiser::Input input{golden_.map("latents"), 500.0f, text};
@@ -127,6 +137,50 @@ TEST_P(TinyAdapters, SpellingsDoNotMatter) {
     // Some spellings have no room for alpha, which is worked into the factors there: rounded once more.
     EXPECT_TRUE(test::close_to(denoise(text), out, 2e-6)) << file;
     EXPECT_TRUE(test::close_to(encode(), text, 2e-6)) << file;
+  }
+}
+
+// The adapter of `file` with its factors in another type: as the type holds them, or as F32 of the same values.
+std::filesystem::path with_factors_in(const std::string& file, const char* codec_name, const char* type, bool widened) {
+  const auto store = io::open_weights(test::data_path("tiny-sd1/" + file));
+  EXPECT_TRUE(store);
+  const codec::Codec& codec = *codec::find_codec(codec_name);
+  std::deque<std::vector<std::byte>> memory;
+  std::vector<io::TensorToWrite> tensors;
+  for (const auto& [name, stored] : store->entries()) {
+    const bool is_factor = stored.weight.shape.rank() > 1;
+    std::vector<float> values = stored.weight.decode_all();
+    std::vector<std::byte>& bytes = memory.emplace_back(values.size() * static_cast<size_t>(codec.block_bytes));
+    codec.encode(values, bytes.data());
+    if (is_factor && widened) {
+      codec::Weight held = stored.weight;
+      held.codec = &codec;
+      held.bytes = bytes;
+      values = held.decode_all();
+    }
+    if (!is_factor || widened) {
+      const auto whole = std::as_bytes(std::span(values));
+      bytes.assign(whole.begin(), whole.end());
+    }
+    tensors.push_back({name, is_factor && !widened ? type : "F32", stored.weight.shape, bytes});
+  }
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / concat(codec_name, widened ? "_widened" : "", ".safetensors");
+  EXPECT_TRUE(io::write_safetensors(path, tensors, {}));
+  return path;
+}
+
+// Adapters come in narrow types too, which have no product of their own anywhere: they are the numbers they stand for.
+TEST_P(TinyAdapters, FactorsInNarrowTypesAreTheNumbersTheyStandFor) {
+  for (const auto& [codec, type] : {std::pair{"f8_e4m3", "F8_E4M3"}, {"f8_e5m2", "F8_E5M2"}, {"bf16", "BF16"}}) {
+    SCOPED_TRACE(codec);
+    lay({entry_of(with_factors_in("adapters/lora.safetensors", codec, type, true), 1, 1,
+                  adapt::DoraConvention::kInterp)});
+    const Tensor text = encode(), out = denoise(text);
+    lay({entry_of(with_factors_in("adapters/lora.safetensors", codec, type, false), 1, 1,
+                  adapt::DoraConvention::kInterp)});
+    EXPECT_TRUE(test::close_to(encode(), text, 0));
+    EXPECT_TRUE(test::close_to(denoise(text), out, 0));
   }
 }
 

@@ -6,8 +6,7 @@
 
 #include <cmath>
 
-#include "pipeline/session.h"
-#include "tests/support/golden.h"
+#include "tests/golden/pipeline/runs.h"
 
 namespace veneer {
 namespace {
@@ -15,27 +14,14 @@ namespace {
 using pipeline::Request;
 using pipeline::Session;
 
+using test::draw;
+using test::scaled;
+
 std::unique_ptr<Session> open(const std::filesystem::path& model, const std::filesystem::path& tiny_vae = {}) {
-  pipeline::SessionOptions options;
-  options.paths.model = model;
-  options.paths.tiny_vae = tiny_vae;
-  options.threads = 2;
-  options.strict = true;
-  auto session = Session::open(options, Log());
-  EXPECT_TRUE(session) << session.error().message;
-  return session ? *std::move(session) : nullptr;
-}
-
-pipeline::RunResult draw(Session& session, const Request& request) {
-  auto result = session.generate(request, {}, pipeline::CancelFlag());
-  EXPECT_TRUE(result) << result.error().message;
-  return result ? *std::move(result) : pipeline::RunResult();
-}
-
-// The start of a run is given as unit noise: undoes the reference's own scaling.
-Tensor scaled(Tensor tensor, double factor) {
-  for (float& value : tensor.values()) value = static_cast<float>(value * factor);
-  return tensor;
+  io::ModelPaths paths;
+  paths.model = model;
+  paths.tiny_vae = tiny_vae;
+  return test::open_session(paths);
 }
 
 TEST(Trajectory, TinySd1EulerWithGuidance) {
@@ -43,7 +29,6 @@ TEST(Trajectory, TinySd1EulerWithGuidance) {
   ASSERT_TRUE(session);
   const test::Golden golden("tiny-sd1/golden.safetensors");
   const Tensor sigmas = golden.tensor("base/euler/sigmas"), states = golden.tensor("base/euler/latents");
-  const Shape one{1, 4, 16, 16};
   Request request;
   request.prompt = "a photo of a cat on the grass";
   request.negative_prompt = "blurry background";
@@ -51,10 +36,10 @@ TEST(Trajectory, TinySd1EulerWithGuidance) {
   request.cfg_scale = 7.5;
   request.sampler = *sample::sampler_named("euler");
   request.sigmas.assign(sigmas.values().begin(), sigmas.values().end());
-  request.init_latents = scaled(Tensor::from(states.values().first(1024), one), 1.0 / sigmas.f32()[0]);
+  request.init_latents = scaled(test::state_of(states, 0), 1.0 / sigmas.f32()[0]);
   const auto result = draw(*session, request);
   ASSERT_EQ(result.pictures.size(), 1u);
-  EXPECT_TRUE(test::close_to(result.pictures[0].latents, Tensor::from(states.values().last(1024), one), 2e-4));
+  EXPECT_TRUE(test::close_to(result.pictures[0].latents, test::state_of(states, -1), 2e-4));
 }
 
 struct Run {

@@ -80,7 +80,9 @@ const Good kGood[] = {
     {{"--type", "q8_0"}, [](const Parsed& p) { return p.options.types.type == "q8_0"; }},
     {{"--tensor-type-rules", "a=f16", "--tensor-type-rules", "b=f32"},
      [](const Parsed& p) { return p.options.types.rules == "a=f16,b=f32"; }},
-    {{"--guidance", "3.5", "--vae-conv-direct"}, [](const Parsed& p) { return p.options.no_effect.size() == 2; }},
+    {{"--guidance", "3.5", "--vae-conv-direct"}, [](const Parsed& p) { return p.options.no_effect.size() == 1; }},
+    {{"--guidance", "3.5", "--img-cfg-scale", "1.2"},
+     [](const Parsed& p) { return p.options.request.guidance == 3.5 && p.options.request.image_cfg_scale == 1.2; }},
 };
 
 TEST(Options, SetWhatTheySay) {

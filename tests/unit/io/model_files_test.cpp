@@ -74,6 +74,7 @@ TEST_F(Models, BareFilesAreKnownByTheirNames) {
       {"token_embedding.weight", Part::kTextEncoder},
       {"shared.weight", Part::kTextEncoder3},
       {"encoder.block.0.layer.0.SelfAttention.q.weight", Part::kTextEncoder3},
+      {"enc.blk.0.attn_q.weight", Part::kTextEncoder3},
   };
   for (const auto& [name, part] : rows) EXPECT_EQ(parts_of(open_names({name})), std::vector<Part>{part}) << name;
   const auto big_g = write_f32(scratch_ / "g.safetensors",
@@ -103,7 +104,8 @@ TEST_F(Models, SecondCopiesAndComputedTablesAreIgnored) {
   const ModelFiles pixart =
       open_names({"x_embedder.proj.weight", "t_block.1.weight", "pos_embed", "y_embedder.y_embedding"});
   EXPECT_FALSE(pixart.find(Part::kDenoiser)->weights.contains("pos_embed"));
-  EXPECT_EQ(pixart.ignored_tensors, 2);
+  EXPECT_TRUE(pixart.find(Part::kDenoiser)->weights.contains("y_embedder.y_embedding"));  // tells alpha from sigma
+  EXPECT_EQ(pixart.ignored_tensors, 1);
   const ModelFiles sd3 = open_names({"x_embedder.proj.weight", "joint_blocks.0.x", "pos_embed"});
   EXPECT_TRUE(sd3.find(Part::kDenoiser)->weights.contains("pos_embed"));
 }

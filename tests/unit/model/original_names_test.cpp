@@ -89,6 +89,21 @@ TEST(OriginalNames, NumberTheBlocksOfModules) {
   for (const auto& [from, to] : kNames) EXPECT_EQ(original(from), unet + to);
 }
 
+// Rules are written over one spelling, whichever a text encoder comes in.
+TEST(OriginalNames, OfOpenClipAreThoseOfItsLayers) {
+  const NameSet modules = {"token_embedding.weight",
+                           "positional_embedding",
+                           "ln_final.weight",
+                           "text_projection",
+                           "transformer.resblocks.0.ln_1.weight",
+                           "transformer.resblocks.0.mlp.c_fc.weight"};
+  const OriginalNames original(io::Part::kTextEncoder2, modules);
+  const std::string prefix = "cond_stage_model.1.transformer.";
+  EXPECT_EQ(original("positional_embedding"), prefix + "text_model.embeddings.position_embedding.weight");
+  EXPECT_EQ(original("text_projection"), prefix + "text_projection.weight");
+  EXPECT_EQ(original("transformer.resblocks.0.mlp.c_fc.weight"), prefix + "text_model.encoder.layers.0.mlp.fc1.weight");
+}
+
 TEST(OriginalNames, PutThePrefixOfThePartInFront) {
   EXPECT_EQ(OriginalNames(io::Part::kTextEncoder, {"encoder.layers.0.mlp.fc1"})("encoder.layers.0.mlp.fc1.weight"),
             "cond_stage_model.transformer.text_model.encoder.layers.0.mlp.fc1.weight");

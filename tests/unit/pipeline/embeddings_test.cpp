@@ -231,5 +231,47 @@ TEST_F(Embeddings, BlockWeightsReachTheLayers) {
   EXPECT_TRUE(contains(refusal(request(kWords, {kLora + ":lbw=1,2"})).message, "no order has 2 numbers"));
 }
 
+// An encoder of which only the sizes count.
+class SizedEncoder final : public model::TextEncoder {
+ public:
+  explicit SizedEncoder(int64_t width) : width_(width) {}
+  Encoded encode(nn::Context&, const Input&) const override { return {}; }
+  int64_t width() const override { return width_; }
+  int64_t positions() const override { return 77; }
+  int64_t vocabulary() const override { return 49408; }
+  int64_t depth() const override { return 1; }
+
+ private:
+  int64_t width_;
+};
+
+// Stable Diffusion XL reads with two encoders; which vectors are whose is told by their width.
+TEST(EmbeddingsOfTwoEncoders, GoToTheEncodersOfTheirWidths) {
+  const auto xl = std::ranges::find(model::families(), "SDXL", &model::Family::name);
+  model::Model model;
+  model.family = &*xl;
+  model.text_encoders.emplace(io::Part::kTextEncoder, std::make_unique<SizedEncoder>(768));
+  model.text_encoders.emplace(io::Part::kTextEncoder2, std::make_unique<SizedEncoder>(1280));
+  const auto vectors_of = [](int64_t count, int64_t width) { return Tensor::zeros({count, width}); };
+  const adapt::Embedding bundled[] = {{"both", "a", {vectors_of(2, 1280), vectors_of(2, 768)}},
+                                      {"first", "b", {vectors_of(3, 768)}},
+                                      {"neither", "c", {vectors_of(1, 1024)}}};
+  const auto prompts = parse_prompts("both, first, neither", "");
+  ASSERT_TRUE(prompts);
+  const auto found = find_words(*prompts, {{}, MappedFile::Mode::kMap, bundled}, model);
+  ASSERT_TRUE(found) << found.error().message;
+  const ExtraTokens &clip_l = found->tokens.at(io::Part::kTextEncoder),
+                    &clip_g = found->tokens.at(io::Part::kTextEncoder2);
+  ASSERT_EQ(clip_l.words.size(), 2u);
+  EXPECT_EQ(clip_l.words[1].first_id, 49410);
+  EXPECT_EQ(clip_l.rows.shape, (Shape{5, 768}));
+  ASSERT_EQ(clip_g.words.size(), 1u);
+  EXPECT_EQ(clip_g.words[0].first_id, 49408);
+  EXPECT_EQ(clip_g.rows.shape, (Shape{2, 1280}));
+  ASSERT_EQ(found->warnings.size(), 1u);
+  EXPECT_TRUE(contains(found->warnings[0], "has vectors of 1024 values, the text encoder takes 768 and 1280"))
+      << found->warnings[0];
+}
+
 }  // namespace
 }  // namespace veneer::pipeline

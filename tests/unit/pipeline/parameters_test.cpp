@@ -52,14 +52,16 @@ TEST(ParametersText, AddsKeysOnlyWhereTheyApply) {
   p.vae = "vae, new.safetensors";
   p.clip_skip = 2;
   p.cfg_scale = 1.5;
+  p.image_cfg_scale = 1.25;
+  p.guidance = 3.5;
   p.eta = 0;
-  EXPECT_EQ(
-      without_json(parameters_text(p)),
-      "a red fox, (sharp:1.2)\n"
-      "Steps: 20, CFG scale: 1.500000, Eta: 0.000000, Seed: 42, Size: 512x256, Model: fox.safetensors, RNG: cuda, "
-      "Sampler RNG: cpu, Sampler: euler_a, Custom Sigmas: [14.6146, 3.2500, 0.0000], "
-      "VAE: \"vae, new.safetensors\", Clip skip: 2, " +
-          version_key());
+  EXPECT_EQ(without_json(parameters_text(p)),
+            "a red fox, (sharp:1.2)\n"
+            "Steps: 20, CFG scale: 1.500000, Image CFG scale: 1.250000, Guidance: 3.500000, Eta: 0.000000, Seed: 42, "
+            "Size: 512x256, Model: fox.safetensors, RNG: cuda, Sampler RNG: cpu, Sampler: euler_a, Custom Sigmas: "
+            "[14.6146, 3.2500, 0.0000], "
+            "VAE: \"vae, new.safetensors\", Clip skip: 2, " +
+                version_key());
 }
 
 TEST(ParametersText, CarriesItsJson) {
@@ -127,7 +129,8 @@ TEST(ParametersJson, PrintedAndParsedIsTheSame) {
     for (double* value : {&p.cfg_scale, &p.cfg_rescale, &p.eta}) *value = number();
     p.seed = static_cast<int64_t>(random());
     for (uint64_t n = random() % 4; n > 0; --n) p.sigmas.push_back(number());
-    if (random() % 2) p.flow_shift = number();
+    for (auto* value : {&p.image_cfg_scale, &p.guidance, &p.flow_shift})
+      if (random() % 2) *value = number();
     if (random() % 2) p.strength = number();
     if (random() % 2) p.tiling = TilingOptions{random() % 2 == 0, integer(), integer(), number(), number(), number()};
     const auto json = parse_json(parameters_json(p).dump(), "round trip");

@@ -1,0 +1,17 @@
+// The spellings of CLIP text encoders. Canonical is that of Hugging Face, "text_model.encoder.layers.0.mlp.fc1".
+#pragma once
+
+#include "model/name_map.h"
+
+namespace veneer::model {
+
+// Names as they are to the canonical ones. Very old checkpoints and the newest library leave out the leading
+// "text_model."; OpenCLIP has names of its own ("transformer.resblocks.0.mlp.c_fc"), among them one for query, key and
+// value together, which has no single canonical name and stays.
+NameMap clip_names(const NameSet& names);
+
+// The weights under canonical names. What OpenCLIP holds in another form is brought to the canonical one: the fused
+// projection as views of its rows, the text projection, which it stores transposed, as a copy in float32.
+io::WeightStore canonical_clip(const io::WeightStore& store);
+
+}  // namespace veneer::model
