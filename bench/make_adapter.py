@@ -47,7 +47,7 @@ def parts_of(family, rank, shape):
     if family == "lokr":
         a, b = divisor(out, rank), divisor(shape[1], rank)
         return {"lokr_w1": ([a, b], 0.05, 0), "lokr_w2": ([out // a, shape[1] // b] + shape[2:], 0.02, 0), "alpha": ([], 0, rank)}
-    blocks = divisor(out, rank)
+    blocks = out // divisor(out, rank)  # of rank x rank, as LyCORIS counts
     return {"oft_blocks": ([blocks, out // blocks, out // blocks], 0.001, 0), "alpha": ([], 0, 0)}
 
 

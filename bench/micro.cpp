@@ -46,11 +46,11 @@ struct MatmulShape {
   int64_t rows, out, in;
 };
 
-void matmul(benchmark::State& state, const Machine& machine, MatmulShape s) {
+void matmul(benchmark::State& state, const Machine& machine, MatmulShape s, Compute compute) {
   const Values x = random_values(s.rows * s.in), w = random_values(s.out * s.in);
   Values y(static_cast<size_t>(s.rows * s.out));
   Panel panel;
-  machine.device.run(PackMatmul{w.data(), s.out, s.in, &panel});
+  machine.device.run(PackMatmul{w.data(), s.out, s.in, &panel, compute});
   for (auto _ : state) machine.device.run(Matmul{x.data(), s.rows, s.in, &panel, y.data(), s.out});
   machine.count_flops(state, 2.0 * static_cast<double>(s.rows * s.out * s.in));
 }
@@ -59,13 +59,14 @@ struct ConvShape {
   int64_t size, in, out, kernel, stride = 1;
 };
 
-void convolution(benchmark::State& state, const Machine& machine, ConvShape s) {
+void convolution(benchmark::State& state, const Machine& machine, ConvShape s, Compute compute) {
   const ConvGeometry geometry = ConvGeometry::same(s.kernel, s.stride);
   const int64_t pixels = geometry.out_height(s.size, s.kernel) * geometry.out_width(s.size, s.kernel);
   const Values x = random_values(s.size * s.size * s.in), w = random_values(s.out * s.in * s.kernel * s.kernel);
   Values y(static_cast<size_t>(pixels * s.out));
   Panel panel;
-  machine.device.run(PackConv{w.data(), {s.out, s.in, s.kernel, s.kernel}, geometry, 1, s.size, s.size, &panel});
+  machine.device.run(
+      PackConv{w.data(), {s.out, s.in, s.kernel, s.kernel}, geometry, 1, s.size, s.size, &panel, compute});
   for (auto _ : state) machine.device.run(Conv{x.data(), 1, s.size, s.size, &panel, geometry, y.data(), s.out});
   machine.count_flops(state, 2.0 * static_cast<double>(pixels * s.out * s.in * s.kernel * s.kernel));
 }
@@ -117,7 +118,8 @@ void add(const Machine& machine, const std::string& name, const Body& body) {
   if (machine.threads > 1) added->UseRealTime();
 }
 
-void add_products(const Machine& machine) {
+void add_products(const Machine& machine, Compute compute) {
+  const std::string type = compute == Compute::kBf16 ? "/bf16" : "";
   for (const MatmulShape s : {MatmulShape{64, 1280, 1280},
                               {256, 1280, 1280},
                               {1024, 1280, 1280},
@@ -130,7 +132,8 @@ void add_products(const Machine& machine) {
                               {154, 320, 768},
                               {4096, 16, 320},
                               {4096, 320, 16}})
-    add(machine, concat("matmul/", s.rows, "x", s.out, "x", s.in), [=](auto& state) { matmul(state, machine, s); });
+    add(machine, concat("matmul/", s.rows, "x", s.out, "x", s.in, type),
+        [=](auto& state) { matmul(state, machine, s, compute); });
   for (const ConvShape s : {ConvShape{64, 320, 320, 3},
                             {64, 960, 320, 3},
                             {32, 640, 640, 3},
@@ -142,8 +145,8 @@ void add_products(const Machine& machine) {
                             {64, 4, 320, 3},
                             {64, 320, 4, 3},
                             {64, 320, 320, 1}})
-    add(machine, concat("conv/", s.kernel, "x", s.kernel, "/", s.stride, "/", s.in, "->", s.out, "@", s.size),
-        [=](auto& state) { convolution(state, machine, s); });
+    add(machine, concat("conv/", s.kernel, "x", s.kernel, "/", s.stride, "/", s.in, "->", s.out, "@", s.size, type),
+        [=](auto& state) { convolution(state, machine, s, compute); });
 }
 
 void add_others(const Machine& machine) {
@@ -195,7 +198,8 @@ int run(int count, char** arguments) {
     const Machine machine{**device, engine.threads(), peak_gflops()};
     benchmark::AddCustomContext("device", (*device)->description());
     benchmark::AddCustomContext("peak_gflops", concat(machine.peak));
-    add_products(machine);
+    add_products(machine, Compute::kF32);
+    if ((*device)->can_compute(Compute::kBf16)) add_products(machine, Compute::kBf16);
     add_others(machine);
     add_decoders(machine.threads);
     benchmark::RunSpecifiedBenchmarks();

@@ -35,7 +35,7 @@ USES = {
 # Headers of other projects, and the only places that may include them.
 THIRD_PARTY = [
     (r"(oneapi/)?dnnl", ["src/device/cpu/"]),
-    (r"hwy/", ["src/device/cpu/", "src/codec/", "tests/conformance/device/", "bench/"]),
+    (r"hwy/", ["src/device/cpu/", "src/codec/", "tests/conformance/device/", "tests/support/", "bench/"]),
     (r"omp\.h", ["src/core/", "src/device/cpu/", "bench/"]),
     (r"nlohmann/", ["src/core/json.h"]),
     (r"openssl/", ["src/core/"]),
