@@ -125,7 +125,9 @@ Result<std::string_view> read_normalizer(std::string_view message, const std::st
   while (!reader.at_end()) {
     VENEER_TRY(field, reader.next());
     if (field.number == normalizer::kCharacterMap) map = field.bytes;
-    if (field.number >= normalizer::kDummyPrefix && field.number <= normalizer::kEscapeBlanks && field.value == 0)
+    const bool is_about_blanks = field.number == normalizer::kDummyPrefix ||
+                                 field.number == normalizer::kRemoveBlanks || field.number == normalizer::kEscapeBlanks;
+    if (is_about_blanks && field.value == 0)
       return Error{ErrorCode::kUnsupported,
                    concat(name, ": treats blanks in another way than T5; give the tokenizer of a T5 encoder"), name};
   }
