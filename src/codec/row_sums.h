@@ -5,8 +5,9 @@
 
 namespace veneer::codec {
 
-// y[i] += sum over j of factors[j] * rows[j * stride + i], for i below `count` and j below `terms`; in float32, j in
-// order.
+// y[i] += sum over j of factors[j] * rows[j * stride + i], for i below `count` and j below `terms`; in the type of y, j
+// in order.
 void add_scaled_rows(const float* rows, int64_t stride, const float* factors, int64_t terms, int64_t count, float* y);
+void add_scaled_rows(const float* rows, int64_t stride, const double* factors, int64_t terms, int64_t count, double* y);
 
 }  // namespace veneer::codec

@@ -8,16 +8,6 @@
 namespace veneer::nn {
 namespace {
 
-// to += sum of factors[k] * row k of `from`.
-void add_rows_of(const float* from, int64_t width, const std::vector<float>& factors, float* to) {
-  codec::add_scaled_rows(from, width, factors.data(), static_cast<int64_t>(factors.size()), width, to);
-}
-void add_rows_of(const float* from, int64_t width, const std::vector<double>& factors, double* to) {
-  for (size_t k = 0; k < factors.size(); ++k)
-    for (int64_t i = 0; i < width; ++i)
-      to[i] += factors[k] * static_cast<double>(from[static_cast<int64_t>(k) * width + i]);
-}
-
 template <typename Real>
 void add_scaled(const float* from, int64_t count, Real factor, Real* to) {
   if (factor == 0) return;
@@ -41,7 +31,8 @@ void add_rows(const Pair& pair, const Block<Real>& block) {
     const float* up = pair.up.f32() + (block.first + row) * rank;
     for (int64_t k = 0; k < rank; ++k)
       factors[static_cast<size_t>(k)] = block.factor * static_cast<Real>(pair.scale) * static_cast<Real>(up[k]);
-    add_rows_of(pair.down.f32(), block.width, factors, block.rows + row * block.width);
+    codec::add_scaled_rows(pair.down.f32(), block.width, factors.data(), rank, block.width,
+                           block.rows + row * block.width);
   }
 }
 

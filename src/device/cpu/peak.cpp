@@ -68,8 +68,8 @@ double bf16_rounds(int64_t, float*) { return 0; }
 
 // Operations a second of the whole pool, the best of a few runs: others only ever slow a loop down.
 double best_speed(Rounds work) {
-  constexpr int64_t kRounds = 1 << 20;
-  constexpr int kRuns = 5;
+  constexpr int64_t kRounds = 1 << 21;
+  constexpr int kRuns = 40;
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
     double operations = 0;
