@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bench/decode.h"
-#include "bench/peak.h"
 #include "core/threads.h"
 #include "device/devices.h"
+#include "device/peak.h"
 
 namespace veneer::bench {
 namespace {
@@ -195,7 +195,7 @@ int run(int count, char** arguments) {
       status = 2;
       return;
     }
-    const Machine machine{**device, engine.threads(), peak_gflops()};
+    const Machine machine{**device, engine.threads(), device::measure_processor_peak().f32 * 1e-9};
     benchmark::AddCustomContext("device", (*device)->description());
     benchmark::AddCustomContext("peak_gflops", concat(machine.peak));
     add_products(machine, Compute::kF32);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/joined_rows.h"
+#include "codec/row_view.h"
 #include "core/format.h"
 
 namespace veneer::adapt {
@@ -21,11 +22,11 @@ nn::Layer joined_layer(const std::vector<Site>& pieces) {
   nn::Layer whole;
   whole.kind = pieces.front().layer->kind;
   whole.geometry = pieces.front().layer->geometry;
-  std::vector<codec::RowPiece> rows;
+  std::vector<codec::Weight> rows;
   std::vector<std::string> names;
   const bool have_bias = std::ranges::all_of(pieces, [](const Site& piece) { return !piece.layer->bias.empty(); });
   for (const Site& piece : pieces) {
-    rows.push_back({piece.layer->weight, piece.first_row, piece.rows});
+    rows.push_back(codec::rows_of(piece.layer->weight, piece.first_row, piece.rows));
     if (names.empty() || names.back() != piece.layer->name) names.push_back(piece.layer->name);
     if (!have_bias) continue;
     const auto first = piece.layer->bias.begin() + piece.first_row;

@@ -1,4 +1,4 @@
-// A codec whose side parts are the pieces, numbered in order, with their first rows as settings.
+// A codec whose side parts are the pieces, numbered in order.
 #include "codec/joined_rows.h"
 
 #include <algorithm>
@@ -17,15 +17,14 @@ void decode(const Weight& weight, int64_t first, int64_t count, float* out) {
   int64_t top = 0;  // where the piece begins
   for (size_t i = 0; count > 0; ++i) {
     const Weight& piece = *weight.side->find(piece_key(i));
-    const int64_t rows = weight.side->setting(concat("rows ", i), 0);
-    const int64_t run = std::min(count, top + rows - first);
+    const int64_t run = std::min(count, top + piece.rows() - first);
     if (run > 0) {
-      piece.decode_rows(weight.side->setting(concat("first ", i), 0) + first - top, run, out);
+      piece.decode_rows(first - top, run, out);
       first += run;
       count -= run;
       out += run * width;
     }
-    top += rows;
+    top += piece.rows();
   }
 }
 
@@ -33,20 +32,18 @@ constexpr Codec kJoinedRows{"joined rows", 1, 4, check, decode, nullptr};
 
 }  // namespace
 
-Weight joined_rows(std::span<const RowPiece> pieces) {
+Weight joined_rows(std::span<const Weight> pieces) {
   VENEER_CHECK(!pieces.empty());
   auto side = std::make_shared<SideParts>();
   Weight joined;
   joined.codec = &kJoinedRows;
-  joined.shape = pieces.front().weight.shape;
+  joined.shape = pieces.front().shape;
   joined.shape[0] = 0;
   std::vector<std::string> names;
   for (size_t i = 0; i < pieces.size(); ++i) {
-    side->tensors.emplace(piece_key(i), pieces[i].weight);
-    side->settings.emplace(concat("first ", i), pieces[i].first);
-    side->settings.emplace(concat("rows ", i), pieces[i].count);
-    joined.shape[0] += pieces[i].count;
-    names.push_back(pieces[i].weight.name);
+    side->tensors.emplace(piece_key(i), pieces[i]);
+    joined.shape[0] += pieces[i].rows();
+    names.push_back(pieces[i].name);
   }
   joined.name = join(names, " + ");
   joined.side = std::move(side);

@@ -70,7 +70,9 @@ Status open_diffusers(const fs::path& folder, MappedFile::Mode mode, ConvertInpu
     VENEER_TRY(weights, io::find_component_weights(folder / known.name));
     if (weights.empty()) continue;  // a configuration alone
     VENEER_TRY(component, open_folder(folder / known.name, mode, input.warnings));
-    component.part = known.part;
+    // A T5 is the third text encoder, wherever the folder numbers it.
+    const bool is_t5 = io::recognise_part(component.joined.entries()) == io::Part::kTextEncoder3;
+    component.part = is_t5 ? io::Part::kTextEncoder3 : known.part;
     component.folder = known.name;
     input.components.push_back(std::move(component));
   }

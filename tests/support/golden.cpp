@@ -52,4 +52,13 @@ testing::AssertionResult close_to(const Tensor& a, const Tensor& b, double toler
                                      << " for " << b.f32()[worst] << "), allowed " << tolerance << " of " << largest;
 }
 
+Tensor as_batch(const Tensor& a, const Tensor& b) {
+  Shape shape = a.shape;
+  shape[0] = 2;
+  Tensor both = Tensor::zeros(shape);
+  std::copy_n(a.f32(), a.elements(), both.f32());
+  std::copy_n(b.f32(), b.elements(), both.f32() + a.elements());
+  return both;
+}
+
 }  // namespace veneer::test

@@ -30,4 +30,7 @@ class Golden {
 // The largest |a - b| is at most tolerance * max|b|, and all values are finite.
 testing::AssertionResult close_to(const Tensor& a, const Tensor& b, double tolerance);
 
+// Two tensors of batch 1 as one of batch 2.
+Tensor as_batch(const Tensor& a, const Tensor& b);
+
 }  // namespace veneer::test

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "adapt/families/rotation.h"
+#include "nn/rotated_rows.h"
 
 namespace veneer::adapt {
 namespace {
@@ -45,37 +46,16 @@ Result<Blocks> input_rotations(Parts& parts, const Site& site) {
   return rotations;
 }
 
-// Rows of W blockdiag(R)^T - W.
-nn::Dense rotated_rows(const Blocks& rotations, int64_t width) {
-  nn::Dense dense;
-  dense.needs_base = true;
-  dense.what = concat("oft ", rotations.count, " x ", rotations.n);
-  dense.held_bytes = static_cast<int64_t>(rotations.values.size() * sizeof(double));
-  dense.rows = [rotations, width](int64_t, int64_t count, float* rows) {
-    const int64_t n = rotations.n;
-    std::vector<float> old(static_cast<size_t>(n));
-    for (int64_t at = 0; at < count * width; at += n) {
-      const double* block = rotations.block(at % width / n);
-      std::copy_n(rows + at, n, old.begin());
-      for (int64_t i = 0; i < n; ++i) {
-        double sum = -static_cast<double>(old[static_cast<size_t>(i)]);
-        for (int64_t j = 0; j < n; ++j) sum += block[i * n + j] * old[static_cast<size_t>(j)];
-        rows[at + i] = static_cast<float>(sum);
-      }
-    }
-  };
-  return dense;
-}
-
 Result<Lowered> to_terms(const KeyGroup& keys, const Site& site, const LowerOptions&) {
   VENEER_TRY_STATUS(require_product(site, "OFT"));
   Lowered lowered;
   Parts parts(keys, site, lowered);
   VENEER_TRY(rotations, input_rotations(parts, site));
+  const nn::Rotate rotate = rotate_term(transposed(rotations), nn::Side::kInput);
   if (site.layer->kernel_size() == 1 && site.layer->geometry.groups == 1)
-    lowered.terms.push_back(rotate_term(transposed(rotations), nn::Side::kInput));
+    lowered.terms.push_back(rotate);
   else
-    lowered.terms.push_back(rotated_rows(rotations, site.layer->weight.row_values()));
+    lowered.terms.push_back(nn::rotated_inputs(rotate, 1));
   return lowered;
 }
 

@@ -135,24 +135,16 @@ TEST_P(Sd3, EachBlock) {
 TEST_P(Sd3, Batch) {
   const auto built = model::build_sd3(part_);
   ASSERT_TRUE(built) << built.error().message;
-  const auto joined = [](const Tensor& a, const Tensor& b) {
-    Shape shape = a.shape;
-    shape[0] = 2;
-    Tensor both = Tensor::zeros(shape);
-    std::copy_n(a.f32(), a.elements(), both.f32());
-    std::copy_n(b.f32(), b.elements(), both.f32() + a.elements());
-    return both;
-  };
   model::Denoiser::Input first = input(0.7f), second = first, both = first;
   second.context = golden_.tensor("context_negative");
   second.vector = golden_.tensor("pooled_negative");
-  both.x = joined(first.x, second.x);
-  both.context = joined(first.context, second.context);
-  both.vector = joined(first.vector, second.vector);
+  both.x = test::as_batch(first.x, second.x);
+  both.context = test::as_batch(first.context, second.context);
+  both.vector = test::as_batch(first.vector, second.vector);
   const auto run = [&](const model::Denoiser::Input& in) {
     return place_.run_one([&](nn::Context& context) { return (*built)->forward(context, in); });
   };
-  EXPECT_TRUE(test::close_to(run(both), joined(run(first), run(second)), kTolerance));
+  EXPECT_TRUE(test::close_to(run(both), test::as_batch(run(first), run(second)), kTolerance));
 }
 
 TEST_P(Sd3, Trajectory) {

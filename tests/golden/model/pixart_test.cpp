@@ -111,20 +111,12 @@ TEST_P(PixArt, AnotherSizeThanTheTrainedOne) {
 
 TEST_P(PixArt, ABatchGivesEachImageWhatItGivesItAlone) {
   const io::ModelPart part = open_denoiser("tiny-pixart/transformer");
-  const auto pair_of = [](const Tensor& a, const Tensor& b) {
-    Shape shape = a.shape;
-    shape[0] = 2;
-    Tensor both = Tensor::zeros(shape);
-    std::copy_n(a.f32(), a.elements(), both.f32());
-    std::copy_n(b.f32(), b.elements(), both.f32() + a.elements());
-    return both;
-  };
   const model::Denoiser::Input one = input(golden_.map("latents"), 500.0f);
   const model::Denoiser::Input other{one.x, 500.0f, golden_.tensor("base/t5/last_negative"),
                                      key_mask(golden_.ids("negative_mask"))};
-  const Tensor both = forward(part, {pair_of(one.x, other.x), 500.0f, pair_of(one.context, other.context),
-                                     pair_of(one.context_mask, other.context_mask)});
-  EXPECT_TRUE(test::close_to(both, pair_of(forward(part, one), forward(part, other)), kTolerance));
+  const Tensor both = forward(part, {test::as_batch(one.x, other.x), 500.0f, test::as_batch(one.context, other.context),
+                                     test::as_batch(one.context_mask, other.context_mask)});
+  EXPECT_TRUE(test::close_to(both, test::as_batch(forward(part, one), forward(part, other)), kTolerance));
 }
 
 TEST_P(PixArt, ItsTextEncoder) {

@@ -101,21 +101,14 @@ TEST_P(Sd1, UNetAtThreeTimesteps) {
 TEST_P(Sd1, UNetGivesEachEntryOfABatchWhatItGivesItAlone) {
   const Tensor latents = golden_.map("latents"), states = golden_.tensor("base/te/last"),
                negative = golden_.tensor("base/te/last_negative");
-  const auto twice = [](const Tensor& a, const Tensor& b) {
-    Shape shape = a.shape;
-    shape[0] = 2;
-    Tensor both = Tensor::zeros(shape);
-    std::copy_n(a.f32(), a.elements(), both.f32());
-    std::copy_n(b.f32(), b.elements(), both.f32() + a.elements());
-    return both;
-  };
   const auto alone = [&](const Tensor& text) {
     return run([&](nn::Context& context) { return model_.denoiser->forward(context, {latents, 500.0f, text}); });
   };
   const Tensor both = run([&](nn::Context& context) {
-    return model_.denoiser->forward(context, {twice(latents, latents), 500.0f, twice(states, negative)});
+    return model_.denoiser->forward(context,
+                                    {test::as_batch(latents, latents), 500.0f, test::as_batch(states, negative)});
   });
-  EXPECT_TRUE(test::close_to(both, twice(alone(states), alone(negative)), kTolerance));
+  EXPECT_TRUE(test::close_to(both, test::as_batch(alone(states), alone(negative)), kTolerance));
 }
 
 TEST_P(Sd1, AutoencoderDecodes) {

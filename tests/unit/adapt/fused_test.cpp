@@ -3,6 +3,7 @@
 #include "adapt/fused.h"
 
 #include "codec/joined_rows.h"
+#include "codec/row_view.h"
 #include "tests/unit/adapt/family_support.h"
 
 namespace veneer::adapt {
@@ -164,7 +165,7 @@ TEST(Fused, AnOrdinaryPlaceIsNone) {
 
 TEST(JoinedRows, AreThoseOfThePieces) {
   const nn::Layer a = random_layer({5, 3}, 1), b = random_layer({4, 3}, 2);
-  const std::vector<codec::RowPiece> pieces{{a.weight, 1, 3}, {b.weight, 0, 4}, {a.weight, 4, 1}};
+  const std::vector<codec::Weight> pieces{codec::rows_of(a.weight, 1, 3), b.weight, codec::rows_of(a.weight, 4, 1)};
   const codec::Weight joined = codec::joined_rows(pieces);
   EXPECT_EQ(joined.shape, (Shape{8, 3}));
   const std::vector<float> from_a = a.weight.decode_all(), from_b = b.weight.decode_all();
