@@ -1,4 +1,4 @@
-// Fast transforms: one pass over a run for each Kronecker factor, as in a fast Fourier transform.
+// Fast transforms: one step for each Kronecker factor, as in a fast Fourier transform.
 #include "codec/hadamard.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 #if HWY_ONCE
 namespace veneer::codec {
 
-HWY_EXPORT(Rotate);
+HWY_EXPORT(RotateByFours);
+HWY_EXPORT(RotateByTwos);
 
 namespace {
 constexpr int64_t kSmallestGroup = 4;
@@ -28,10 +29,15 @@ int64_t hadamard_group(int64_t channels, int64_t cap) {
 }
 
 void hadamard_rotate(float* values, int64_t count, int64_t group) {
-  const bool power_of_four = std::countr_zero(static_cast<uint64_t>(group)) % 2 == 0;
+  if (group == 1) return;
+  const auto size = static_cast<size_t>(count), run = static_cast<size_t>(group);
   const float norm = 1.0f / std::sqrt(static_cast<float>(group));
-  HWY_DYNAMIC_DISPATCH(Rotate)
-  (values, static_cast<size_t>(count), static_cast<size_t>(group), power_of_four, norm);
+  const bool power_of_four = std::countr_zero(run) % 2 == 0;
+  if (power_of_four) {
+    HWY_DYNAMIC_DISPATCH(RotateByFours)(values, size, run, norm);
+  } else {
+    HWY_DYNAMIC_DISPATCH(RotateByTwos)(values, size, run, norm);
+  }
 }
 
 }  // namespace veneer::codec

@@ -38,6 +38,85 @@ inline void DecodeQ4_K(const std::byte* in, int64_t blocks, float* out) {
   }
 }
 
+// Calls `store(part, i, bits)` for the two-bit values of one half of a block, which Q2_K and Q3_K keep in 32 bytes:
+// `bits` are those of the values from 32 * part + i of the half on, with what lies above them still there.
+template <class D, class Store>
+HWY_INLINE void ForTwoBits(D di, const uint8_t* bytes, const Store& store) {
+  const hn::Rebind<uint8_t, D> du8;
+  for (size_t i = 0; i < 32; i += hn::Lanes(di)) {
+    const auto q = hn::PromoteTo(di, hn::LoadU(du8, bytes + i));
+    store(0, i, q);
+    store(1, i, hn::ShiftRight<2>(q));
+    store(2, i, hn::ShiftRight<4>(q));
+    store(3, i, hn::ShiftRight<6>(q));
+  }
+}
+
+inline void DecodeQ2_K(const std::byte* in, int64_t blocks, float* out) {
+  const hn::CappedTag<float, 16> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const auto* block = reinterpret_cast<const uint8_t*>(in);
+  for (int64_t b = 0; b < blocks; ++b, block += 84) {
+    const float d = f16_at(block + 80), dm = f16_at(block + 82);
+    for (size_t half = 0; half < 2; ++half, out += 128) {
+      const uint8_t* packed = block + 8 * half;
+      ForTwoBits(di, block + 16 + 32 * half, [&](size_t part, size_t i, auto bits) HWY_ATTR {
+        const uint8_t group = packed[2 * part + i / 16];
+        const auto scale = hn::Set(df, d * static_cast<float>(group & 15));
+        const auto minimum = hn::Set(df, dm * static_cast<float>(group >> 4));
+        const auto q = hn::ConvertTo(df, hn::And(bits, hn::Set(di, 3)));
+        hn::StoreU(hn::Sub(hn::Mul(scale, q), minimum), df, out + 32 * part + i);
+      });
+    }
+  }
+}
+
+// The third bit of value i of a half lies in byte i % 32, inverted: bit 4 * half + part.
+inline void DecodeQ3_K(const std::byte* in, int64_t blocks, float* out) {
+  const hn::CappedTag<float, 16> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::Rebind<uint8_t, decltype(df)> du8;
+  const auto* block = reinterpret_cast<const uint8_t*>(in);
+  for (int64_t b = 0; b < blocks; ++b, block += 110) {
+    const float d = f16_at(block + 108);
+    for (size_t half = 0; half < 2; ++half, out += 128) {
+      ForTwoBits(di, block + 32 + 32 * half, [&](size_t part, size_t i, auto bits) HWY_ATTR {
+        const int group = static_cast<int>(8 * half + 2 * part + i / 16);
+        const auto scale = hn::Set(df, d * static_cast<float>(q3_k_scale(block + 96, group) - 32));
+        const auto third = hn::And(hn::PromoteTo(di, hn::LoadU(du8, block + i)), hn::Set(di, 1 << (4 * half + part)));
+        const auto less = hn::IfThenElseZero(hn::Eq(third, hn::Zero(di)), hn::Set(di, 4));
+        const auto q = hn::Sub(hn::And(bits, hn::Set(di, 3)), less);
+        hn::StoreU(hn::Mul(scale, hn::ConvertTo(df, q)), df, out + 32 * part + i);
+      });
+    }
+  }
+}
+
+// As Q4_K, with the fifth bit of group g in bit g of 32 further bytes.
+inline void DecodeQ5_K(const std::byte* in, int64_t blocks, float* out) {
+  const hn::CappedTag<float, 32> df;
+  const hn::RebindToSigned<decltype(df)> di;
+  const hn::Rebind<uint8_t, decltype(df)> du8;
+  const size_t lanes = hn::Lanes(df);
+  const auto* block = reinterpret_cast<const uint8_t*>(in);
+  for (int64_t b = 0; b < blocks; ++b, block += 176) {
+    const float d = f16_at(block), dm = f16_at(block + 2);
+    for (int group = 0; group < 8; ++group, out += 32) {
+      const GroupScale packed = group_scale(block + 4, group);
+      const auto scale = hn::Set(df, d * static_cast<float>(packed.scale));
+      const auto minimum = hn::Set(df, dm * static_cast<float>(packed.minimum));
+      const auto fifth = hn::Set(di, 1 << group);
+      for (size_t i = 0; i < 32; i += lanes) {
+        const auto bytes = hn::PromoteTo(di, hn::LoadU(du8, block + 48 + group / 2 * 32 + i));
+        const auto high = hn::And(hn::PromoteTo(di, hn::LoadU(du8, block + 16 + i)), fifth);
+        const auto low = hn::And(hn::ShiftRightSame(bytes, group % 2 * 4), hn::Set(di, 15));
+        const auto q = hn::Or(low, hn::IfThenZeroElse(hn::Eq(high, hn::Zero(di)), hn::Set(di, 16)));
+        hn::StoreU(hn::Sub(hn::Mul(scale, hn::ConvertTo(df, q)), minimum), df, out + i);
+      }
+    }
+  }
+}
+
 // In each half of a block, 64 bytes hold the low four bits of 128 values and 32 bytes their upper two: four parts of
 // 32 values, two in low nibbles and two in high ones. A scale belongs to 16 values, so a vector has one of them.
 inline void DecodeQ6_K(const std::byte* in, int64_t blocks, float* out) {

@@ -17,6 +17,12 @@ inline GroupScale group_scale(const uint8_t* packed, int group) {
                                                                                                    << 4};
 }
 
+// Scale 0..63 of group 0..15 of Q3_K, from 12 bytes: four low bits of all sixteen, then two upper bits of each.
+inline int q3_k_scale(const uint8_t* packed, int group) {
+  const int low = group < 8 ? packed[group] & 15 : packed[group - 8] >> 4;
+  return low | ((packed[8 + group % 4] >> (group / 4 * 2)) & 3) << 4;
+}
+
 // Encoders of one block: 256 values to 144 or 210 bytes, by a search of scales for the least squared error. What is not
 // finite in a group makes that group zero.
 void encode_q4_k(const float* values, uint8_t* out);

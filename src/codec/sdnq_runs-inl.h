@@ -89,69 +89,52 @@ inline void ScaleEach(float* values, int64_t count, const float* scales, const f
   for (; i < count; ++i) values[i] = values[i] * scales[i] + zeros[i];
 }
 
-// The columns [begin, end) of one row.
-inline void AddOneRow(const LowRankRows& p, const float* left, int64_t begin, int64_t end, float* out) {
-  const hn::ScalableTag<float> df;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
-  int64_t i = begin;
-  for (; i + lanes <= end; i += lanes) {
-    auto sum = hn::LoadU(df, out + i);
-    for (int64_t k = 0; k < p.rank; ++k)
-      sum = hn::Add(sum, hn::Mul(hn::Set(df, left[k]), hn::LoadU(df, p.right + k * p.count + i)));
-    hn::StoreU(sum, df, out + i);
+// `kRows` rows and `kWide` vectors of columns from `begin` on: what is loaded of `right` serves all the rows, whose
+// sums are independent of each other and stay in registers.
+template <int kRows, int kWide>
+HWY_INLINE void AddBlock(const LowRankRows& p, const float* left, int64_t begin, float* out) {
+  const hn::CappedTag<float, 16> df;
+  constexpr auto kLanes = static_cast<int64_t>(HWY_MIN(HWY_LANES(float), 16));
+  hn::Vec<decltype(df)> sums[kRows][kWide];
+  for (int row = 0; row < kRows; ++row)
+    for (int j = 0; j < kWide; ++j) sums[row][j] = hn::LoadU(df, out + row * p.out_stride + begin + j * kLanes);
+  for (int64_t k = 0; k < p.rank; ++k) {
+    const float* const line = p.right + k * p.count + begin;
+    for (int row = 0; row < kRows; ++row) {
+      const auto factor = hn::Set(df, left[row * p.left_stride + k]);
+      for (int j = 0; j < kWide; ++j) sums[row][j] = hn::MulAdd(factor, hn::LoadU(df, line + j * kLanes), sums[row][j]);
+    }
   }
-  for (; i < end; ++i)
-    for (int64_t k = 0; k < p.rank; ++k) out[i] += left[k] * p.right[k * p.count + i];
+  for (int row = 0; row < kRows; ++row)
+    for (int j = 0; j < kWide; ++j) hn::StoreU(sums[row][j], df, out + row * p.out_stride + begin + j * kLanes);
 }
 
-// The columns [begin, end) of four rows: every piece of `right` that is loaded serves all four, whose sums are
-// independent of each other.
-inline void AddFourRows(const LowRankRows& p, const float* left, int64_t begin, int64_t end, float* out) {
-  const hn::ScalableTag<float> df;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
-  const int64_t n = p.out_stride, step = p.left_stride;
+// The columns [begin, end) of `kRows` rows. A processor without fused multiply-add gets its bits one by one.
+template <int kRows>
+void AddColumns(const LowRankRows& p, const float* left, int64_t begin, int64_t end, float* out) {
+  constexpr auto kLanes = static_cast<int64_t>(HWY_MIN(HWY_LANES(float), 16));
   int64_t i = begin;
-  for (; i + 2 * lanes <= end; i += 2 * lanes) {
-    float* const at = out + i;
-    auto a0 = hn::LoadU(df, at), a1 = hn::LoadU(df, at + lanes);
-    auto b0 = hn::LoadU(df, at + n), b1 = hn::LoadU(df, at + n + lanes);
-    auto c0 = hn::LoadU(df, at + 2 * n), c1 = hn::LoadU(df, at + 2 * n + lanes);
-    auto d0 = hn::LoadU(df, at + 3 * n), d1 = hn::LoadU(df, at + 3 * n + lanes);
-    for (int64_t k = 0; k < p.rank; ++k) {
-      const float* const line = p.right + k * p.count + i;
-      const auto right0 = hn::LoadU(df, line), right1 = hn::LoadU(df, line + lanes);
-      const auto a = hn::Set(df, left[k]), b = hn::Set(df, left[step + k]);
-      const auto c = hn::Set(df, left[2 * step + k]), d = hn::Set(df, left[3 * step + k]);
-      a0 = hn::Add(a0, hn::Mul(a, right0));
-      a1 = hn::Add(a1, hn::Mul(a, right1));
-      b0 = hn::Add(b0, hn::Mul(b, right0));
-      b1 = hn::Add(b1, hn::Mul(b, right1));
-      c0 = hn::Add(c0, hn::Mul(c, right0));
-      c1 = hn::Add(c1, hn::Mul(c, right1));
-      d0 = hn::Add(d0, hn::Mul(d, right0));
-      d1 = hn::Add(d1, hn::Mul(d, right1));
-    }
-    hn::StoreU(a0, df, at);
-    hn::StoreU(a1, df, at + lanes);
-    hn::StoreU(b0, df, at + n);
-    hn::StoreU(b1, df, at + n + lanes);
-    hn::StoreU(c0, df, at + 2 * n);
-    hn::StoreU(c1, df, at + 2 * n + lanes);
-    hn::StoreU(d0, df, at + 3 * n);
-    hn::StoreU(d1, df, at + 3 * n + lanes);
+  if constexpr (HWY_TARGET <= HWY_AVX2) {
+    for (; i + 2 * kLanes <= end; i += 2 * kLanes) AddBlock<kRows, 2>(p, left, i, out);
+    for (; i + kLanes <= end; i += kLanes) AddBlock<kRows, 1>(p, left, i, out);
   }
-  for (int64_t row = 0; row < 4; ++row) AddOneRow(p, left + row * step, i, end, out + row * n);
+  for (int row = 0; row < kRows; ++row)
+    for (int64_t j = i; j < end; ++j) {
+      float& sum = out[row * p.out_stride + j];
+      for (int64_t k = 0; k < p.rank; ++k) sum = std::fma(left[row * p.left_stride + k], p.right[k * p.count + j], sum);
+    }
 }
 
 // In strips of columns of which `right` has so few that they stay in the nearest cache for all rows.
 inline void AddLowRank(const LowRankRows& p, int64_t rows, float* out) {
   constexpr int64_t kStrip = 128;
+  constexpr int kTogether = 6;
   for (int64_t begin = 0; begin < p.count; begin += kStrip) {
     const int64_t end = std::min(begin + kStrip, p.count);
     int64_t row = 0;
-    for (; row + 4 <= rows; row += 4)
-      AddFourRows(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
-    for (; row < rows; ++row) AddOneRow(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
+    for (; row + kTogether <= rows; row += kTogether)
+      AddColumns<kTogether>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
+    for (; row < rows; ++row) AddColumns<1>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
   }
 }
 

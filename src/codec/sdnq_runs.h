@@ -1,6 +1,6 @@
 // The inner loops of SDNQ: codes to numbers, numbers to values, and the low-rank part, by the widest vector unit that
-// the processor has. Multiplication and addition round one after the other, so that every processor gives the same
-// bits.
+// the processor has. In numbers to values multiplication and addition round one after the other, in the low-rank part
+// they are fused: on every processor, so that all give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ struct LowRankRows {
   int64_t rank, count;
   int64_t out_stride;
 };
-// out[r][i] += sum over k of left[r][k] * right[k][i], in the order of k; `out` is [rows, count], its rows `out_stride`
-// apart.
+// out[r][i] += left[r][k] * right[k][i] for each k in turn, fused (std::fma); `out` is [rows, count], its rows
+// `out_stride` apart.
 void add_low_rank(const LowRankRows& product, int64_t rows, float* out);
 
 }  // namespace veneer::codec

@@ -57,7 +57,7 @@ TEST(Hadamard, IsItsOwnInverseAndKeepsLengths) {
   }
 }
 
-// To the bit: passes from the lowest digit up, additions in the order of the definition.
+// To the bit: passes from the lowest digit up; twice a number is exact, so the order of the additions is all.
 TEST(Hadamard, VectorsEqualPlainPasses) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
@@ -73,10 +73,11 @@ TEST(Hadamard, VectorsEqualPlainPasses) {
         const float a = v[0], b = v[stride];
         if (by_fours) {
           const float c = v[2 * stride], d = v[3 * stride];
-          v[0] = (a + b) + (c - d);
-          v[stride] = (a + b) - (c - d);
-          v[2 * stride] = (c + d) + (a - b);
-          v[3 * stride] = (c + d) - (a - b);
+          const float sum = (a + c) + (b + d);
+          v[0] = sum - 2 * d;
+          v[stride] = sum - 2 * c;
+          v[2 * stride] = sum - 2 * b;
+          v[3 * stride] = sum - 2 * a;
         } else {
           v[0] = a + b;
           v[stride] = a - b;
