@@ -4,13 +4,14 @@
 Usage: formats.py VENEER [--runs N]
 
 Size is that of the model's weights on disk. PSNR compares the pictures of three prompts with those of the model as it ships (F16),
-same seed; higher is nearer. The step ratio is the fastest sampling step of N runs against F16, run turn by turn.
+same seed; higher is nearer. The step ratio is the median sampling step of N runs against F16, run turn by turn.
 """
 
 import argparse
 import json
 import math
 import os
+import statistics
 import struct
 import subprocess
 import sys
@@ -113,19 +114,19 @@ def draw(command, folder):
 
 
 def step_ratio(command, reference, folder, runs):
-    """The fastest step of `command` over that of `reference`, turn by turn so that both meet the same machine."""
-    fastest = [math.inf, math.inf]
+    """The median step of `command` over that of `reference`, turn by turn so that both meet the same machine."""
+    seconds = ([], [])
     for _ in range(runs):
-        for i, each in enumerate((command, reference)):
+        for each, of in zip((command, reference), seconds):
             report = run(each + ["-p", PROMPTS[0], "-o", os.path.join(folder, "picture.png")])
-            fastest[i] = min(fastest[i], report["seconds"]["sample"] / STEPS)
-    return fastest[0] / fastest[1]
+            of.append(report["seconds"]["sample"])
+    return statistics.median(seconds[0]) / statistics.median(seconds[1])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("veneer")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=9)
     arguments = parser.parse_args()
     shipped = run([arguments.veneer, "inspect", "emoji-v1", "--json"])["path"]
     tokenizer = os.path.join(shipped, "tokenizer")
