@@ -9,10 +9,10 @@
 namespace veneer::bench {
 namespace {
 
-constexpr int64_t kValuesPerTask = 1 << 16;
+constexpr int64_t kValuesPerTask = 1 << 16, kLeastRows = 48;
 
 void decode(const codec::Weight& weight, float* out) {
-  const int64_t step = std::max<int64_t>(1, kValuesPerTask / weight.row_values());
+  const int64_t step = std::max(kLeastRows, kValuesPerTask / weight.row_values());
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < weight.rows(); first += step)
     weight.decode_rows(first, std::min(step, weight.rows() - first), out + first * weight.row_values());
