@@ -1,6 +1,6 @@
-// The rules of CLIP's tokenizer, seen through the small vocabulary of the test model (ids with the real vocabulary:
-// golden/text). Where no merge applies, a piece is its bytes: inner symbols, then one final symbol, which is 256
-// higher.
+// P1 of the acceptance cases: the rules of CLIP's tokenizer, seen through the small vocabulary of the test model (ids
+// with the real vocabulary: golden/text). Where no merge applies, a piece is its bytes: inner symbols, then one final
+// symbol, which is 256 higher.
 #include "text/clip_tokenizer.h"
 
 #include <gtest/gtest.h>
