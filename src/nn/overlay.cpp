@@ -19,30 +19,6 @@ bool is_output_turn(const Term& term) {
   return (std::holds_alternative<Gain>(term) || std::holds_alternative<Rotate>(term)) && !acts_on_input(term);
 }
 
-// factors[o] times row o of the term's matrix.
-Term scaled_rows(const Layer& layer, const Term& term, const std::vector<float>& factors) {
-  if (const Pair* pair = std::get_if<Pair>(&term)) {
-    Pair scaled = *pair;
-    scaled.up = pair->up.clone();
-    const int64_t rank = pair->up.shape[1];
-    for (int64_t i = 0; i < scaled.up.elements(); ++i) scaled.up.f32()[i] *= factors[static_cast<size_t>(i / rank)];
-    return scaled;
-  }
-  Dense rows;
-  rows.what = concat(describe(term), " under a gain");
-  rows.needs_base = needs_base(term);
-  rows.held_bytes = held_bytes(term) + static_cast<int64_t>(factors.size() * sizeof(float));
-  rows.rows = [&layer, term, factors, needs_base = rows.needs_base](int64_t first, int64_t count, float* out) {
-    const int64_t values = layer.weight.row_values();
-    std::vector<float> base;
-    if (needs_base) base.assign(out, out + count * values);
-    std::fill_n(out, count * values, 0.0f);
-    add_term_rows(term, layer, first, count, 1.0f, base.data(), out);
-    for (int64_t i = 0; i < count * values; ++i) out[i] *= factors[static_cast<size_t>(first + i / values)];
-  };
-  return rows;
-}
-
 bool is_rotation(const Term& term) { return std::holds_alternative<Rotate>(term); }
 
 // The program with its only rotation as a change of the weight, which can be folded; nothing where other terms stand
@@ -184,7 +160,8 @@ class Maker {
         if (gain.empty()) gain.assign(static_cast<size_t>(rows), 1.0f);
         for (size_t i = 0; i < gain.size(); ++i) gain[i] *= factors->factors.f32()[i];
       } else {
-        addends.push_back({gain.empty() ? *term : scaled_rows(layer_, *term, gain), program.amount, program.first_row});
+        addends.push_back(
+            {gain.empty() ? *term : with_row_factors(layer_, *term, gain), program.amount, program.first_row});
       }
     }
     overlay_.beside.insert(overlay_.beside.end(), addends.rbegin(), addends.rend());

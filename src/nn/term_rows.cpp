@@ -90,4 +90,30 @@ void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t 
   add(term, Block<double>{first, count, layer.weight.row_values(), factor, base, rows});
 }
 
+Term with_row_factors(const Layer& layer, const Term& term, std::span<const float> factors) {
+  if (const Pair* pair = std::get_if<Pair>(&term)) {
+    Pair scaled = *pair;
+    scaled.up = pair->up.clone();
+    const int64_t rank = pair->up.shape[1];
+    for (size_t row = 0; row < factors.size(); ++row)
+      for (float& value : scaled.up.values().subspan(row * static_cast<size_t>(rank), static_cast<size_t>(rank)))
+        value *= factors[row];
+    return scaled;
+  }
+  Dense rows;
+  rows.what = concat(describe(term), " under a gain");
+  rows.needs_base = needs_base(term);
+  rows.held_bytes = held_bytes(term) + static_cast<int64_t>(factors.size_bytes());
+  rows.rows = [&layer, term, factors = std::vector<float>(factors.begin(), factors.end()),
+               needs_base = rows.needs_base](int64_t first, int64_t count, float* out) {
+    const int64_t values = layer.weight.row_values();
+    std::vector<float> base;
+    if (needs_base) base.assign(out, out + count * values);
+    std::fill_n(out, count * values, 0.0f);
+    add_term_rows(term, layer, first, count, 1.0f, base.data(), out);
+    for (int64_t i = 0; i < count * values; ++i) out[i] *= factors[static_cast<size_t>(first + i / values)];
+  };
+  return rows;
+}
+
 }  // namespace veneer::nn

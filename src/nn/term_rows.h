@@ -2,6 +2,8 @@
 // and for proofs.
 #pragma once
 
+#include <span>
+
 #include "nn/layer.h"
 #include "nn/terms.h"
 
@@ -17,5 +19,9 @@ void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t 
                    float* rows);
 void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t count, double factor, const float* base,
                    double* rows);
+
+// The additive term with row o of its matrix times factors[o]. Pairs stay pairs, all others become Dense; the result
+// reads `layer` when it is used.
+Term with_row_factors(const Layer& layer, const Term& term, std::span<const float> factors);
 
 }  // namespace veneer::nn

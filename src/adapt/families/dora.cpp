@@ -1,6 +1,6 @@
 // DoRA: V = W + delta of an additive family, and every row (or column) of V is brought to a stored length m:
-// W' = V .* (m / ||V||). Terms: the additive ones, then a gain of the output; or a gain of the input and the additive
-// ones behind it, which then see the scaled input.
+// W' = V .* (m / ||V||). Terms: a gain of the output and the additive ones with the gain worked in, so that attaching
+// has nothing to multiply; or a gain of the input and the additive ones behind it, which then see the scaled input.
 #include <algorithm>
 
 #include "adapt/families/parts.h"
@@ -54,7 +54,9 @@ Status rewrite(const KeyGroup& keys, const Site& site, const LowerOptions& optio
   std::vector<double> gains(norms.size());
   for (size_t i = 0; i < gains.size(); ++i) gains[i] = gain_of(magnitude.values()[i], norms[i], options);
   if (side == nn::Side::kOutput) {
-    lowered.terms.push_back(nn::Gain{to_tensor(gains, {site.rows}), side});
+    nn::Gain gain{to_tensor(gains, {site.rows}), side};
+    for (nn::Term& term : lowered.terms) term = nn::with_row_factors(*site.layer, term, gain.factors.values());
+    lowered.terms.insert(lowered.terms.begin(), std::move(gain));
     return {};
   }
   // The columns of a grouped convolution stand for one channel of every group.
