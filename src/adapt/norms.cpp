@@ -15,9 +15,10 @@ namespace {
 // Calls `visit(first, count, values)` for blocks of the decoded rows in order.
 template <typename Visit>
 void for_each_block(const Site& site, const Visit& visit) {
-  constexpr int64_t kValuesPerBlock = 1 << 16;
+  constexpr int64_t kValuesPerBlock = 1 << 16, kRowMultiple = 32;
   const int64_t width = site.layer->weight.row_values();
-  const int64_t block = std::clamp<int64_t>(kValuesPerBlock / width, 1, site.rows);
+  const int64_t wanted = (kValuesPerBlock / width + kRowMultiple) / kRowMultiple * kRowMultiple;
+  const int64_t block = std::min(wanted, site.rows);
   std::vector<float> base(static_cast<size_t>(block * width));
   for (int64_t first = 0; first < site.rows; first += block) {
     const int64_t count = std::min(block, site.rows - first);

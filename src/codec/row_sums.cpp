@@ -1,6 +1,9 @@
 // A few vectors of sums stay in registers while all rows pass.
 #include "codec/row_sums.h"
 
+#include <algorithm>
+#include <vector>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/row_sums.cpp"
 #include <hwy/foreach_target.h>
@@ -51,44 +54,61 @@ void AddToDoubles(const float* rows, int64_t stride, const double* factors, int6
   AddRows(rows, stride, factors, terms, count, y);
 }
 
-// Of kRows rows; what is loaded of the terms' rows serves all of them.
+// Some columns of the summed rows, [terms, width], and of the rows that they are added to, `stride` apart.
+struct Strip {
+  const double* summed;
+  int64_t terms, width;
+  const float* base;
+  int64_t stride;
+};
+
+// Of kRows rows from `row` on; what is loaded of the summed rows serves all of them.
 template <int64_t kRows>
-HWY_INLINE void SquaresOf(const SummedRows& p, const float* base, const double* factors, double* squares) {
+HWY_INLINE void AddSquares(const Strip& strip, int64_t row, const double* all_factors, double* squares) {
   constexpr int64_t kVectors = 2;
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* base = strip.base + row * strip.stride;
+  const double* factors = all_factors + row * strip.terms;
   hn::Vec<decltype(d)> totals[kRows];
   for (auto& total : totals) total = hn::Zero(d);
   int64_t i = 0;
-  for (; i + kVectors * lanes <= p.count; i += kVectors * lanes) {
+  for (; i + kVectors * lanes <= strip.width; i += kVectors * lanes) {
     hn::Vec<decltype(d)> sums[kRows][kVectors];
     for (int64_t r = 0; r < kRows; ++r)
-      for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = LoadValues(d, base + r * p.count + i + v * lanes);
-    for (int64_t j = 0; j < p.terms; ++j)
+      for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = LoadValues(d, base + r * strip.stride + i + v * lanes);
+    for (int64_t j = 0; j < strip.terms; ++j)
       for (int64_t v = 0; v < kVectors; ++v) {
-        const auto values = LoadValues(d, p.rows + j * p.stride + i + v * lanes);
+        const auto values = hn::LoadU(d, strip.summed + j * strip.width + i + v * lanes);
         for (int64_t r = 0; r < kRows; ++r)
-          sums[r][v] = hn::MulAdd(hn::Set(d, factors[r * p.terms + j]), values, sums[r][v]);
+          sums[r][v] = hn::MulAdd(hn::Set(d, factors[r * strip.terms + j]), values, sums[r][v]);
       }
     for (int64_t r = 0; r < kRows; ++r)
       for (int64_t v = 0; v < kVectors; ++v) totals[r] = hn::MulAdd(sums[r][v], sums[r][v], totals[r]);
   }
-  for (int64_t r = 0; r < kRows; ++r) squares[r] = hn::GetLane(hn::SumOfLanes(d, totals[r]));
+  for (int64_t r = 0; r < kRows; ++r) squares[row + r] += hn::GetLane(hn::SumOfLanes(d, totals[r]));
   for (int64_t r = 0; r < kRows; ++r)
-    for (int64_t k = i; k < p.count; ++k) {
-      auto sum = static_cast<double>(base[r * p.count + k]);
-      for (int64_t j = 0; j < p.terms; ++j)
-        sum += factors[r * p.terms + j] * static_cast<double>(p.rows[j * p.stride + k]);
-      squares[r] += sum * sum;
+    for (int64_t k = i; k < strip.width; ++k) {
+      auto sum = static_cast<double>(base[r * strip.stride + k]);
+      for (int64_t j = 0; j < strip.terms; ++j) sum += factors[r * strip.terms + j] * strip.summed[j * strip.width + k];
+      squares[row + r] += sum * sum;
     }
 }
 
+// In strips of columns of which the terms have so few that they stay in the nearest cache for all rows, as doubles.
 void Squares(const SummedRows& p, const float* base, const double* factors, int64_t rows, double* squares) {
-  constexpr int64_t kTogether = 4;
-  int64_t r = 0;
-  for (; r + kTogether <= rows; r += kTogether)
-    SquaresOf<kTogether>(p, base + r * p.count, factors + r * p.terms, squares + r);
-  for (; r < rows; ++r) SquaresOf<1>(p, base + r * p.count, factors + r * p.terms, squares + r);
+  constexpr int64_t kTogether = 4, kCachedValues = 4096, kLeastWidth = 32;
+  const int64_t most = std::max(kLeastWidth, kCachedValues / std::max<int64_t>(1, p.terms) / kLeastWidth * kLeastWidth);
+  std::vector<double> summed(static_cast<size_t>(p.terms * most));
+  std::fill_n(squares, rows, 0.0);
+  for (int64_t begin = 0; begin < p.count; begin += most) {
+    const int64_t width = std::min(most, p.count - begin);
+    for (int64_t j = 0; j < p.terms; ++j) std::copy_n(p.rows + j * p.stride + begin, width, summed.data() + j * width);
+    const Strip strip{summed.data(), p.terms, width, base + begin, p.count};
+    int64_t row = 0;
+    for (; row + kTogether <= rows; row += kTogether) AddSquares<kTogether>(strip, row, factors, squares);
+    for (; row < rows; ++row) AddSquares<1>(strip, row, factors, squares);
+  }
 }
 
 }  // namespace veneer::codec::HWY_NAMESPACE

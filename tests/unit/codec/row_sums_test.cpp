@@ -40,8 +40,8 @@ TEST(RowSums, OfSquares) {
   std::mt19937 generator(6);
   const auto whole = [&generator] { return static_cast<int>(generator() % 9) - 4; };
   for (const int64_t rows : {1, 3, 4, 9})
-    for (const int64_t terms : {0, 1, 5})
-      for (int64_t count = 0; count <= 50; ++count) {
+    for (const int64_t terms : {0, 1, 5, 600})
+      for (int64_t count = 0; count <= 70; ++count) {
         const int64_t stride = count + 3;
         std::vector<float> summed(static_cast<size_t>(terms * stride)), base(static_cast<size_t>(rows * count));
         std::vector<double> factors(static_cast<size_t>(rows * terms)), squares(static_cast<size_t>(rows), -1.0);
