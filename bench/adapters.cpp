@@ -3,6 +3,8 @@
 //   bench_adapters MODEL [--type T]... [--cycles N] [--pictures] ADAPTER...
 //
 // One JSON object per format on stdout. Times are medians in milliseconds; memory is the process's resident set.
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <random>
 
 #include "core/format.h"
+#include "io/container.h"
 #include "io/type_rules.h"
 #include "pipeline/session.h"
 
@@ -36,11 +39,19 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// After the allocator has given back what nobody uses; how much of that it keeps for later is up to it.
 int64_t resident_bytes() {
+  malloc_trim(0);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("RssAnon:")) return std::strtoll(line.c_str() + 8, nullptr, 10) * 1024;
   return 0;
+}
+
+// Of the heap, without what the allocator keeps for later.
+int64_t used_bytes() {
+  const auto info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
 }
 
 pipeline::AdapterOrder order_of(const std::vector<std::pair<std::string, double>>& adapters) {
@@ -77,7 +88,12 @@ class Bench {
 
   Status time_one(const std::string& adapter, Json& rows) {
     constexpr int kTimes = 15;
+    const int64_t before = used_bytes();
     VENEER_TRY(first, timed(order_of({{adapter, 1.0}})));
+    const int64_t held = used_bytes() - before;
+    VENEER_TRY(tensors, io::open_weights(adapter));
+    int64_t values = 0;
+    for (const auto& [name, entry] : tensors.entries()) values += entry.weight.elements();
     std::vector<double> changes, detaches, attaches;
     for (int i = 0; i < kTimes; ++i) {
       VENEER_TRY(change, timed(order_of({{adapter, 0.5 + 0.01 * i}})));
@@ -91,7 +107,9 @@ class Bench {
                     {"first_use", first},
                     {"attach", median(attaches)},
                     {"change_strength", median(changes)},
-                    {"detach", median(detaches)}});
+                    {"detach", median(detaches)},
+                    {"memory_bytes", held},
+                    {"tensors_in_f32_bytes", values * static_cast<int64_t>(sizeof(float))}});
     return {};
   }
 
@@ -109,10 +127,14 @@ class Bench {
   Status cycle(Json& json) {
     constexpr int kWarm = 100, kPictureEvery = 50;
     std::mt19937 random(11);
-    int64_t warm_bytes = 0;
+    int64_t warm_resident = 0, warm_used = 0;
     int pictures = 0, equal = 0;
     for (int i = 0; i < options_.cycles; ++i) {
-      if (i == std::min(kWarm, options_.cycles / 2)) warm_bytes = resident_bytes();
+      if (i == std::min(kWarm, options_.cycles / 2)) {
+        VENEER_TRY_STATUS(session_.plan_adapters({}));
+        warm_resident = resident_bytes();
+        warm_used = used_bytes();
+      }
       std::vector<std::pair<std::string, double>> set;
       for (uint32_t n = random() % 4; n > 0; --n)
         set.emplace_back(options_.adapters[random() % options_.adapters.size()],
@@ -125,8 +147,10 @@ class Bench {
       ++pictures;
       equal += without.pixels == plain_.pixels;
     }
+    VENEER_TRY_STATUS(session_.plan_adapters({}));
     json["cycles"] = options_.cycles;
-    json["resident_growth_bytes"] = resident_bytes() - warm_bytes;
+    json["used_growth_bytes"] = used_bytes() - warm_used;
+    json["resident_growth_bytes"] = resident_bytes() - warm_resident;
     if (options_.pictures) json["pictures_without_adapters"] = {{"drawn", pictures}, {"equal", equal}};
     return {};
   }
@@ -174,6 +198,7 @@ Options parse(int count, char** args) {
 }  // namespace veneer
 
 int main(int count, char** args) {
+  mallopt(M_ARENA_MAX, 1);  // malloc_trim cuts no other arena's end, which moves to and fro by megabytes
   const veneer::Options options = veneer::parse(count, args);
   if (options.adapters.empty()) {
     std::fputs("usage: bench_adapters MODEL [--type T]... [--cycles N] [--pictures] ADAPTER...\n", stderr);

@@ -58,7 +58,10 @@ Result<std::shared_ptr<const adapt::Fitted>> AdapterRack::fitted(std::shared_ptr
     return fitted_.front();
   }
   VENEER_TRY(known, resolver());
-  VENEER_TRY(made, adapt::fit(std::move(adapter), *known, options, model_.family->name));
+  adapt::LowerOptions with_limit = options;
+  // What is folded anyway takes less memory as rows on demand, from rank 3 on.
+  if (options_.folds && !options_.strict) with_limit.pair_limit = 4;
+  VENEER_TRY(made, adapt::fit(std::move(adapter), *known, with_limit, model_.family->name));
   fitted_.push_front(made);
   return made;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "adapt/families/factors.h"
+#include "codec/row_sums.h"
 
 namespace veneer::adapt {
 namespace {
@@ -45,11 +46,7 @@ Factors khatri_rao(const Factors& first, const Factors& second) {
 void row_of(const Factors& factors, int64_t row, std::span<float> out) {
   const int64_t rank = factors.rank(), width = static_cast<int64_t>(out.size());
   std::fill(out.begin(), out.end(), 0.0f);
-  for (int64_t k = 0; k < rank; ++k) {
-    const float up = factors.up.f32()[row * rank + k];
-    const float* down = factors.down.f32() + k * width;
-    for (int64_t i = 0; i < width; ++i) out[static_cast<size_t>(i)] += up * down[i];
-  }
+  codec::add_scaled_rows(factors.down.f32(), width, factors.up.f32() + row * rank, rank, width, out.data());
 }
 
 nn::Dense dense_product(const Factors& first, const Factors& second, double scale) {
