@@ -1,5 +1,5 @@
 // A random sketch of the matrix's range, sharpened by multiplying with the matrix and its transpose in turn, then a
-// small dense problem inside the sketch. The large products run by add_low_rank, in float32; sums that decide about
+// small dense problem inside the sketch. The large products run by add_product, in float32; sums that decide about
 // directions are in double.
 #include "codec/low_rank.h"
 
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "codec/sdnq_runs.h"
+#include "codec/products.h"
 #include "core/result.h"
 
 namespace veneer::codec {
@@ -44,8 +44,9 @@ Matrix transposed(const Matrix& matrix) {
 // left x right.
 Matrix product(const View& left, const Matrix& right) {
   Matrix out(left.rows, right.columns);
-  add_low_rank({left.values, left.columns, right.values.data(), left.columns, right.columns, right.columns}, left.rows,
-               out.values.data());
+  add_product(Product<float>{left.values, left.columns, right.values.data(), right.columns, left.columns, right.columns,
+                             right.columns},
+              left.rows, out.values.data());
   return out;
 }
 
@@ -54,8 +55,9 @@ Matrix product(const Matrix& left, const View& right) {
   Matrix out(left.rows, right.columns);
   for (int64_t begin = 0; begin < right.rows; begin += kLines) {
     const int64_t count = std::min(kLines, right.rows - begin);
-    add_low_rank({left.row(0) + begin, left.columns, right.row(begin), count, right.columns, right.columns}, left.rows,
-                 out.values.data());
+    add_product(Product<float>{left.row(0) + begin, left.columns, right.row(begin), right.columns, count, right.columns,
+                               right.columns},
+                left.rows, out.values.data());
   }
   return out;
 }

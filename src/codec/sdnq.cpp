@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/hadamard.h"
+#include "codec/products.h"
 #include "codec/sdnq_layout.h"
 #include "codec/sdnq_runs.h"
 #include "codec/side.h"
@@ -172,7 +173,8 @@ void add_factors(const Rows& rows, float* out) {
   RightFactor right(rows);
   for (int64_t begin = 0; begin < rows.values(); begin += kStrip) {
     const int64_t count = std::min(kStrip, rows.values() - begin);
-    add_low_rank({left.data(), rank, right.strip(begin, count), rank, count, rows.values()}, rows.count, out + begin);
+    add_product(Product<float>{left.data(), rank, right.strip(begin, count), count, rank, count, rows.values()},
+                rows.count, out + begin);
   }
 }
 

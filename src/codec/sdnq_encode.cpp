@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "codec/low_rank.h"
+#include "codec/products.h"
 #include "codec/scale_search.h"
-#include "codec/sdnq_runs.h"
 
 namespace veneer::codec {
 namespace {
@@ -61,8 +61,9 @@ Factors split_off(const SdnqForm& form, const Sizes& sizes, std::vector<float>& 
   round_to(codec, factors.up, part.up);
   round_to(codec, factors.down, part.down);
   for (float& factor : part.up) factor = -factor;
-  add_low_rank({part.up.data(), part.rank, part.down.data(), part.rank, sizes.row_values(), sizes.row_values()},
-               sizes.rows, values.data());
+  const int64_t width = sizes.row_values();
+  add_product(Product<float>{part.up.data(), part.rank, part.down.data(), width, part.rank, width, width}, sizes.rows,
+              values.data());
   return factors;
 }
 

@@ -89,55 +89,6 @@ inline void ScaleEach(float* values, int64_t count, const float* scales, const f
   for (; i < count; ++i) values[i] = values[i] * scales[i] + zeros[i];
 }
 
-// `kRows` rows and `kWide` vectors of columns from `begin` on: what is loaded of `right` serves all the rows, whose
-// sums are independent of each other and stay in registers.
-template <int kRows, int kWide>
-HWY_INLINE void AddBlock(const LowRankRows& p, const float* left, int64_t begin, float* out) {
-  const hn::CappedTag<float, 16> df;
-  constexpr auto kLanes = static_cast<int64_t>(HWY_MIN(HWY_LANES(float), 16));
-  hn::Vec<decltype(df)> sums[kRows][kWide];
-  for (int row = 0; row < kRows; ++row)
-    for (int j = 0; j < kWide; ++j) sums[row][j] = hn::LoadU(df, out + row * p.out_stride + begin + j * kLanes);
-  for (int64_t k = 0; k < p.rank; ++k) {
-    const float* const line = p.right + k * p.count + begin;
-    for (int row = 0; row < kRows; ++row) {
-      const auto factor = hn::Set(df, left[row * p.left_stride + k]);
-      for (int j = 0; j < kWide; ++j) sums[row][j] = hn::MulAdd(factor, hn::LoadU(df, line + j * kLanes), sums[row][j]);
-    }
-  }
-  for (int row = 0; row < kRows; ++row)
-    for (int j = 0; j < kWide; ++j) hn::StoreU(sums[row][j], df, out + row * p.out_stride + begin + j * kLanes);
-}
-
-// The columns [begin, end) of `kRows` rows. A processor without fused multiply-add gets its bits one by one.
-template <int kRows>
-void AddColumns(const LowRankRows& p, const float* left, int64_t begin, int64_t end, float* out) {
-  constexpr auto kLanes = static_cast<int64_t>(HWY_MIN(HWY_LANES(float), 16));
-  int64_t i = begin;
-  if constexpr (HWY_TARGET <= HWY_AVX2) {
-    for (; i + 2 * kLanes <= end; i += 2 * kLanes) AddBlock<kRows, 2>(p, left, i, out);
-    for (; i + kLanes <= end; i += kLanes) AddBlock<kRows, 1>(p, left, i, out);
-  }
-  for (int row = 0; row < kRows; ++row)
-    for (int64_t j = i; j < end; ++j) {
-      float& sum = out[row * p.out_stride + j];
-      for (int64_t k = 0; k < p.rank; ++k) sum = std::fma(left[row * p.left_stride + k], p.right[k * p.count + j], sum);
-    }
-}
-
-// In strips of columns of which `right` has so few that they stay in the nearest cache for all rows.
-inline void AddLowRank(const LowRankRows& p, int64_t rows, float* out) {
-  constexpr int64_t kStrip = 128;
-  constexpr int kTogether = 6;
-  for (int64_t begin = 0; begin < p.count; begin += kStrip) {
-    const int64_t end = std::min(begin + kStrip, p.count);
-    int64_t row = 0;
-    for (; row + kTogether <= rows; row += kTogether)
-      AddColumns<kTogether>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
-    for (; row < rows; ++row) AddColumns<1>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
-  }
-}
-
 }  // namespace veneer::codec::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // VENEER_CODEC_SDNQ_RUNS_INL_H_

@@ -19,7 +19,6 @@ HWY_EXPORT(CodesToF32);
 HWY_EXPORT(MinifloatsToF32);
 HWY_EXPORT(ScaleRun);
 HWY_EXPORT(ScaleEach);
-HWY_EXPORT(AddLowRank);
 
 void nibbles_to_f32(const std::byte* in, int64_t count, int offset, float* out) {
   HWY_DYNAMIC_DISPATCH(NibblesToF32)(in, count, offset, out);
@@ -35,9 +34,6 @@ void scale_run(float* values, int64_t count, float scale, float zero) {
 }
 void scale_each(float* values, int64_t count, const float* scales, const float* zeros) {
   HWY_DYNAMIC_DISPATCH(ScaleEach)(values, count, scales, zeros);
-}
-void add_low_rank(const LowRankRows& product, int64_t rows, float* out) {
-  HWY_DYNAMIC_DISPATCH(AddLowRank)(product, rows, out);
 }
 
 }  // namespace veneer::codec

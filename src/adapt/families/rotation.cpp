@@ -4,33 +4,58 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codec/products.h"
+
 namespace veneer::adapt {
 namespace {
 
-// Solves A X = B for n x n matrices by elimination with row exchange; A is destroyed, B becomes X. A = I - Q with a
-// skew Q is never singular: its eigenvalues are 1 - i t.
-void solve(double* a, double* b, int64_t n) {
-  for (int64_t column = 0; column < n; ++column) {
-    int64_t pivot = column;
-    for (int64_t row = column + 1; row < n; ++row)
-      if (std::abs(a[row * n + column]) > std::abs(a[pivot * n + column])) pivot = row;
-    if (pivot != column) {
-      std::swap_ranges(a + pivot * n, a + (pivot + 1) * n, a + column * n);
-      std::swap_ranges(b + pivot * n, b + (pivot + 1) * n, b + column * n);
+// Inverts `size` rows and columns of a matrix in place, by elimination. No rows are exchanged: the matrices here are I
+// less a skew one, whose every pivot is at least 1, since x^T (I - Q) x = x^T x.
+void invert_small(double* a, int64_t stride, int64_t size) {
+  for (int64_t pivot = 0; pivot < size; ++pivot) {
+    double* const pivot_row = a + pivot * stride;
+    const double inverse = 1 / pivot_row[pivot];
+    pivot_row[pivot] = 1;
+    for (int64_t j = 0; j < size; ++j) pivot_row[j] *= inverse;
+    for (int64_t i = 0; i < size; ++i) {
+      if (i == pivot) continue;
+      double* const row = a + i * stride;
+      const double factor = row[pivot];
+      row[pivot] = 0;
+      for (int64_t j = 0; j < size; ++j) row[j] -= factor * pivot_row[j];
     }
-    const double inverse = 1 / a[column * n + column];
-    for (int64_t j = 0; j < n; ++j) {
-      a[column * n + j] *= inverse;
-      b[column * n + j] *= inverse;
-    }
-    for (int64_t row = 0; row < n; ++row) {
-      const double factor = a[row * n + column];
-      if (row == column || factor == 0) continue;
-      for (int64_t j = 0; j < n; ++j) {
-        a[row * n + j] -= factor * a[column * n + j];
-        b[row * n + j] -= factor * b[column * n + j];
+  }
+}
+
+// Inverts a matrix of the same kind [n, n] in place: the same elimination, kBlock pivots at a time, so that nearly all
+// of the work is products.
+void invert(double* a, int64_t n) {
+  constexpr int64_t kBlock = 64;
+  std::vector<double> column(static_cast<size_t>(n * kBlock)), row(column.size());
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t size = std::min(kBlock, n - first);
+    invert_small(a + first * n + first, n, size);
+    // What stands in the pivots' columns, negated, makes room; then the pivots' rows times the inverse of their block.
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < size; ++j) {
+        double& value = a[i * n + first + j];
+        column[static_cast<size_t>(i * size + j)] = i >= first && i < first + size ? value : -value;
+        if (i < first || i >= first + size) value = 0;
       }
+    const double* const inverse = column.data() + first * size;
+    std::copy_n(a + first * n, size * n, row.begin());
+    for (int64_t i = 0; i < size; ++i) {
+      std::fill_n(a + (first + i) * n, first, 0.0);
+      std::fill_n(a + (first + i) * n + first + size, n - first - size, 0.0);
     }
+    const auto add = [&](const double* left, const double* right, int64_t columns, int64_t rows, double* to) {
+      codec::add_product(codec::Product<double>{left, size, right, n, size, columns, n}, rows, to);
+    };
+    add(inverse, row.data(), first, size, a + first * n);
+    add(inverse, row.data() + first + size, n - first - size, size, a + first * n + first + size);
+    add(column.data(), a + first * n, n, first, a);
+    const int64_t behind = first + size;
+    add(column.data() + behind * size, a + first * n, n, n - behind, a + behind * n);
   }
 }
 
@@ -92,12 +117,13 @@ void limit_norm(Blocks& skew, double limit) {
 }
 
 Blocks cayley(const Blocks& skew) {
-  Blocks left = identity(skew.count, skew.n), right = left;
-  add_scaled(skew, -1, left);
-  add_scaled(skew, 1, right);
-  // I + Q and (I - Q)^-1 commute, so the quotient is the same from either side.
-  for (int64_t b = 0; b < skew.count; ++b) solve(left.block(b), right.block(b), skew.n);
-  return right;
+  Blocks result = identity(skew.count, skew.n);
+  add_scaled(skew, -1, result);
+  // (I + Q) (I - Q)^-1 = 2 (I - Q)^-1 - I.
+  for (int64_t b = 0; b < skew.count; ++b) invert(result.block(b), skew.n);
+  for (double& value : result.values) value *= 2;
+  add_scaled(identity(skew.count, skew.n), -1, result);
+  return result;
 }
 
 Blocks cayley_neumann(const Blocks& skew, int terms) {

@@ -24,13 +24,30 @@ const test::PartValues kBlock{"oft_blocks", {1, 2, 2}, {0, 0.5f, 0, 0}};
 TEST(Rotation, CayleyOfASkewMatrixTurns) {
   const Blocks r = cayley({1, 2, {0, 0.5, -0.5, 0}});
   expect_near(r.values, {kC, kS, -kS, kC}, 1e-15);
-  // Row exchange: without it this one divides by a small pivot.
+  // However large the entries, the rows keep length 1.
   const Blocks big = cayley({1, 3, {0, 1e9, 1, -1e9, 0, 2, -1, -2, 0}});
   for (size_t i = 0; i < 3; ++i) {
     double squares = 0;
     for (size_t j = 0; j < 3; ++j) squares += big.values[i * 3 + j] * big.values[i * 3 + j];
     EXPECT_NEAR(squares, 1, 1e-6);
   }
+}
+
+// R (I - Q) = I + Q, in several blocks of pivots and a part of one; error of sums of 150 products.
+TEST(Rotation, CayleyOfALargeMatrixSolvesItsEquation) {
+  constexpr int64_t kSize = 150;
+  std::mt19937 random(3);
+  std::normal_distribution<double> normal(0, 0.3);
+  Blocks skew{1, kSize, std::vector<double>(kSize * kSize)};
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j < i; ++j) skew.block(0)[j * kSize + i] = -(skew.block(0)[i * kSize + j] = normal(random));
+  const Blocks r = cayley(skew);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j < kSize; ++j) {
+      double left = r.block(0)[i * kSize + j];
+      for (int64_t k = 0; k < kSize; ++k) left -= r.block(0)[i * kSize + k] * skew.block(0)[k * kSize + j];
+      ASSERT_NEAR(left, (i == j ? 1 : 0) + skew.block(0)[i * kSize + j], 1e-12) << i << " " << j;
+    }
 }
 
 // I + 2 S + 2 S^2 + S^3 of S = t J, J^2 = -I.

@@ -175,29 +175,5 @@ TEST(SdnqRuns, ScalesEqualPlainLoops) {
   }
 }
 
-// To the bit on every processor. Rows by sixes and left over, columns by vectors, in strips and left over; the left
-// factor and the sums as parts of wider matrices, of which the other columns stay as they are.
-TEST(SdnqRuns, LowRankProductEqualsAPlainLoop) {
-  constexpr int64_t kRank = 5, kStride = 7;
-  std::mt19937 random(5);
-  std::normal_distribution<float> normal;
-  for (const int64_t rows : {1, 5, 6, 13})
-    for (const int64_t count : {1, 7, 31, 64, 100, 300}) {
-      std::vector<float> left(static_cast<size_t>(rows * kStride)), right(static_cast<size_t>(kRank * count));
-      for (float& value : left) value = normal(random);
-      for (float& value : right) value = normal(random);
-      const int64_t width = count + 3;
-      std::vector<float> out(static_cast<size_t>(rows * width), 0.5f), expected = out;
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t i = 0; i < count; ++i)
-          for (int64_t k = 0; k < kRank; ++k) {
-            float& sum = expected[static_cast<size_t>(r * width + i)];
-            sum = std::fma(left[static_cast<size_t>(r * kStride + k)], right[static_cast<size_t>(k * count + i)], sum);
-          }
-      add_low_rank({left.data(), kStride, right.data(), kRank, count, width}, rows, out.data());
-      EXPECT_TRUE(same_bits(out, expected)) << rows << " " << count;
-    }
-}
-
 }  // namespace
 }  // namespace veneer::codec
