@@ -7,6 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
 #include <random>
 
 #include "adapt/stack.h"
@@ -153,6 +156,55 @@ bool is_dense(const nn::Program& program) {
 
 double last_place(std::string_view held) { return std::ldexp(1.0, held == "f32" ? -24 : held == "f16" ? -11 : -8); }
 
+// The largest errors of the exact routes on the processor, for docs/performance.md: written as a table to the file that
+// VENEER_ERROR_TABLE names.
+class ErrorTable : public testing::Environment {
+ public:
+  void add(const std::string& family, const std::string& kind, Route route, double error) {
+    double& worst = errors_[family][group_of(kind)][route];
+    worst = std::max(worst, error);
+  }
+  void TearDown() override {
+    const char* path = std::getenv("VENEER_ERROR_TABLE");
+    if (path == nullptr) return;
+    std::ofstream file(path);
+    file << "| family |";
+    for (const char* group : kGroups) file << ' ' << group << " |";
+    file << "\n| --- | --- | --- | --- | --- | --- |\n" << std::setprecision(1) << std::scientific;
+    for (const auto& [family, groups] : errors_) {
+      file << "| " << family << " |";
+      for (const char* group : kGroups) {
+        const auto found = groups.find(group);
+        std::string_view before = " ";
+        for (const auto& [route, error] : found == groups.end() ? std::map<Route, double>() : found->second) {
+          file << before << name_of(route) << ' ' << error;
+          before = ", ";
+        }
+        file << " |";
+      }
+      file << '\n';
+    }
+    EXPECT_TRUE(file.flush()) << path;
+  }
+
+ private:
+  static constexpr const char* kGroups[] = {"floats of 16 bits and more", "8 and 4 bits with scales", "GGUF blocks",
+                                            "SDNQ", "bitsandbytes"};
+  static std::string group_of(const std::string& kind) {
+    if (kind.starts_with("sdnq")) return kGroups[3];
+    if (kind.starts_with("bnb")) return kGroups[4];
+    if (kind == "f64" || kind == "f32" || kind == "f16" || kind == "bf16") return kGroups[0];
+    if (kind.starts_with("f8") || kind.find("scaled") != std::string::npos || kind == "mxfp8") return kGroups[1];
+    return kGroups[2];
+  }
+  std::map<std::string, std::map<std::string, std::map<Route, double>>> errors_;
+};
+
+ErrorTable& error_table() {
+  static auto* const table = dynamic_cast<ErrorTable*>(testing::AddGlobalTestEnvironment(new ErrorTable));
+  return *table;
+}
+
 class Matrix : public testing::TestWithParam<Form> {
  protected:
   void SetUp() override {
@@ -200,14 +252,18 @@ class Matrix : public testing::TestWithParam<Form> {
     }
   }
 
-  void expect_output(const Subject& subject, const Tensor& y, Route route) {
+  // The largest error, of what a sum of absolute values could reach.
+  double expect_output(const Subject& subject, const Tensor& y, Route route) {
     const double tolerance = 3e-6 + (route == Route::kMerged ? last_place(subject.layer().weight.codec->name) : 0.0);
-    ASSERT_EQ(y.elements(), static_cast<int64_t>(subject.expected().size()));
+    EXPECT_EQ(y.elements(), static_cast<int64_t>(subject.expected().size()));
+    double worst = 0;
     for (int64_t i = 0; i < y.elements(); ++i)
-      ASSERT_NEAR(y.f32()[i], subject.expected()[static_cast<size_t>(i)], tolerance * subject.largest()) << i;
+      worst = std::max(worst, std::abs(y.f32()[i] - subject.expected().at(static_cast<size_t>(i))));
+    EXPECT_LE(worst, tolerance * subject.largest());
+    return worst / subject.largest();
   }
 
-  void check(const Subject& subject) {
+  void check(const Subject& subject, const std::string& family, const std::string& kind) {
     const auto plain = stack(subject, ApplyMode::kAtRuntime);
     ASSERT_TRUE(plain);
     const Tensor at_runtime = run(subject, *plain);
@@ -217,8 +273,11 @@ class Matrix : public testing::TestWithParam<Form> {
       ASSERT_TRUE(made);
       expect_account(subject, mode, made->receipt);
       const Tensor y = run(subject, *made);
-      expect_output(subject, y, made->receipt.layers[0].route);
-      const bool merged = made->receipt.layers[0].route == Route::kMerged;
+      const Route route = made->receipt.layers[0].route;
+      const double error = expect_output(subject, y, route);
+      const bool merged = route == Route::kMerged;
+      if (!merged && std::string_view(GetParam().name).starts_with("cpu"))
+        error_table().add(family, kind, route, error);
       EXPECT_TRUE(merged || std::ranges::equal(y.values(), at_runtime.values()));
     }
   }
@@ -238,7 +297,7 @@ TEST_P(Matrix, GivesTheAdaptedWeightByTheRouteOfTheTable) {
       SCOPED_TRACE(concat(one.id, " on ", kind));
       auto weight = veneer::test::weight_of_kind(kind, one.layer.weight.shape, 3);
       if (!weight) continue;
-      check(Subject(one, *std::move(weight)));
+      check(Subject(one, *std::move(weight)), one.family, kind);
       if (HasFailure()) return;
       ++checked;
     }
