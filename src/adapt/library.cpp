@@ -106,7 +106,7 @@ Error Library::not_found(std::string_view name, const std::vector<fs::path>& all
   const std::string where =
       reach_ == Reach::kAnywhere && !directory_.empty() ? concat(" in ", directory_.string()) : "";
   return {ErrorCode::kNotFound,
-          concat("adapter ", io::printable(name), ": no file of this name", where,
+          concat("can not find lora ", io::printable(name), ": no file of this name", where,
                  near.empty() ? "" : concat("; nearest: ", join(near, ", "))),
           std::string(name)};
 }

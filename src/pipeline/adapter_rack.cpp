@@ -42,7 +42,13 @@ Result<std::shared_ptr<const adapt::Adapter>> AdapterRack::open(const std::files
   if (!error && held != files_.end() && held->second.size == size && held->second.changed == changed)
     return held->second.adapter;
   log_.info(concat("loading LoRA from '", path.string(), "'"));
-  VENEER_TRY(adapter, adapt::open_adapter(path, options_.mode));
+  auto opened = adapt::open_adapter(path, options_.mode);
+  if (!opened) {
+    Error failed = opened.error();
+    failed.message = concat("load lora tensors from ", path.string(), " failed: ", failed.message);
+    return failed;
+  }
+  const auto adapter = *std::move(opened);
   files_[real] = {size, changed, adapter};
   return adapter;
 }

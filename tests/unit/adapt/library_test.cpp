@@ -133,7 +133,7 @@ TEST_F(LibraryTest, FromWhereTheProgramRuns) {
 TEST_F(LibraryTest, Errors) {
   add("winter.safetensors");
   add("animals/red-fox.safetensors");
-  expect_error("red-fix", ErrorCode::kNotFound, "adapter red-fix: no file of this name in ");
+  expect_error("red-fix", ErrorCode::kNotFound, "can not find lora red-fix: no file of this name in ");
   expect_error("wintr", ErrorCode::kNotFound, "; nearest: winter");
   expect_error("", ErrorCode::kUsage, "no file can have this name");
   expect_error(std::string_view("win\0ter", 7), ErrorCode::kUsage, "no file can have this name");
