@@ -2,6 +2,7 @@
 #include "adapt/fused.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "codec/joined_rows.h"
 #include "codec/row_view.h"
@@ -37,6 +38,43 @@ nn::Layer joined_layer(const std::vector<Site>& pieces) {
   return whole;
 }
 
+constexpr std::string_view kSet = "oft_blocks.";
+bool is_set(const std::pair<const std::string, KeyPart>& part) { return part.first.starts_with(kSet); }
+
+// The keys of one slice as an OFT of that slice alone. Empty when there is no such set.
+std::optional<KeyGroup> set_of(const KeyGroup& keys, const std::string& name) {
+  const KeyPart* blocks = keys.find(name);
+  if (!blocks) return std::nullopt;
+  KeyGroup one = keys;
+  std::erase_if(one.parts, is_set);
+  one.parts["oft_blocks"] = *blocks;
+  return one;
+}
+
+// kohya's OFT of FLUX with split q, k and v: a set of blocks for each slice of the matrix.
+Result<std::vector<Lowered>> lower_sets(const KeyGroup& keys, const Fusion& fusion, const LowerOptions& options) {
+  const auto sets = std::ranges::count_if(keys.parts, is_set);
+  if (sets != std::ssize(fusion.sites))
+    return Error{ErrorCode::kMismatch,
+                 concat(keys.module, ": holds ", sets, " sets of oft_blocks, expected ", fusion.sites.size(), " (for ",
+                        fusion.whole->name, ")"),
+                 keys.module};
+  std::vector<Lowered> out;
+  std::vector<std::string> used;
+  for (size_t i = 0; i < fusion.sites.size(); ++i) {
+    const std::string name = concat(kSet, i);
+    const std::optional<KeyGroup> one = set_of(keys, name);
+    if (!one) return Error{ErrorCode::kMismatch, concat(keys.module, ": ", name, " is missing"), keys.module};
+    VENEER_TRY(lowered, lower(*one, fusion.sites[i], options));
+    for (const std::string& part : lowered.used) used.push_back(part == "oft_blocks" ? name : part);
+    out.push_back(std::move(lowered));
+  }
+  std::ranges::sort(used);
+  used.erase(std::ranges::unique(used).begin(), used.end());
+  for (Lowered& lowered : out) lowered.used = used;
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<const Fusion> fuse(const std::vector<Site>& sites, bool swap_halves) {
@@ -58,6 +96,7 @@ std::shared_ptr<const Fusion> fuse(const std::vector<Site>& sites, bool swap_hal
 }
 
 Result<std::vector<Lowered>> lower_fused(const KeyGroup& keys, const Fusion& fusion, const LowerOptions& options) {
+  if (std::ranges::any_of(keys.parts, is_set)) return lower_sets(keys, fusion, options);
   const Site whole{fusion.whole.get(), 0, fusion.whole->out()};
   VENEER_TRY(lowered, lower(keys, whole, options));
   std::vector<Lowered> out;

@@ -150,6 +150,29 @@ TEST(Fused, APairOfSeparatePairsKeepsTheirRanks) {
   for (const Lowered& one : *lowered) EXPECT_EQ(std::get<nn::Pair>(one.terms.at(0)).down.shape, (Shape{1, kIn}));
 }
 
+// kohya's OFT of FLUX: each slice has its blocks, and a limit by its own rows.
+TEST(Fused, SetsOfBlocksAreOfOneSliceEach) {
+  const std::vector<Shape> shapes = {{2, 2, 2}, {1, 4, 4}, {2, 4, 4}};
+  const test::PartValues alpha{"alpha", {1}, {0.05f}};
+  const Three three = three_layers();
+  const auto fusion = fuse(three.sites(), false);
+  std::vector<test::PartValues> sets{alpha};
+  for (size_t i = 0; i < shapes.size(); ++i)
+    sets.push_back(random_part(concat("oft_blocks.", i), shapes[i], static_cast<uint32_t>(40 + i)));
+  const auto lowered = lower_fused(group_of(sets), *fusion, {});
+  ASSERT_TRUE(lowered) << lowered.error().message;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const KeyGroup alone = group_of({alpha, random_part("oft_blocks", shapes[i], static_cast<uint32_t>(40 + i))});
+    const auto found = after(three.layers[i], program_of((*lowered)[i], 1));
+    expect_near({found.begin(), found.begin() + three.layers[i].out() * kIn}, adapted(three.layers[i], alone));
+    EXPECT_EQ((*lowered)[i].used, (std::vector<std::string>{"alpha", "oft_blocks.0", "oft_blocks.1", "oft_blocks.2"}));
+  }
+  sets.pop_back();
+  const auto two = lower_fused(group_of(sets), *fusion, {});
+  ASSERT_FALSE(two);
+  expect_says(two.error(), ErrorCode::kMismatch, {"2 sets of oft_blocks", "expected 3"});
+}
+
 TEST(Fused, RefusesARotationInAnOrderThatMixesLayers) {
   const KeyGroup keys = group_of({random_part("oft_blocks", {2, 2, 8, 8}, 19)});  // butterfly
   const Three three = three_layers();
