@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "model/original_modules.h"
 
 namespace veneer::model {
 namespace {
@@ -16,18 +17,32 @@ constexpr const char* kTransposed[] = {"text_projection", "text_model.text_proje
 
 bool is_open_clip(const NameSet& names) { return has_prefix(names, concat(kBlocks, "0.")); }
 
-void add_open_clip(NameMap& map, const NameSet& names) {
-  map.add("token_embedding", "text_model.embeddings.token_embedding");
-  map.add("positional_embedding", "text_model.embeddings.position_embedding.weight");
-  map.add("ln_final", "text_model.final_layer_norm");
-  for (int i = 0; has_prefix(names, concat(kBlocks, i, ".")); ++i) {
+std::vector<OriginalModule> open_clip_modules(int64_t layers) {
+  std::vector<OriginalModule> modules = {same_module("token_embedding", "text_model.embeddings.token_embedding"),
+                                         same_module("ln_final", "text_model.final_layer_norm")};
+  for (int64_t i = 0; i < layers; ++i) {
     const std::string from = concat(kBlocks, i), to = concat("text_model.encoder.layers.", i);
-    map.add(from + ".ln_1", to + ".layer_norm1");
-    map.add(from + ".ln_2", to + ".layer_norm2");
-    map.add(from + ".attn.out_proj", to + ".self_attn.out_proj");
-    map.add(from + ".mlp.c_fc", to + ".mlp.fc1");
-    map.add(from + ".mlp.c_proj", to + ".mlp.fc2");
+    modules.push_back(
+        {from + ".attn.in_proj", {{to + ".self_attn.q_proj"}, {to + ".self_attn.k_proj"}, {to + ".self_attn.v_proj"}}});
+    modules.push_back(same_module(from + ".attn.out_proj", to + ".self_attn.out_proj"));
+    modules.push_back(same_module(from + ".ln_1", to + ".layer_norm1"));
+    modules.push_back(same_module(from + ".ln_2", to + ".layer_norm2"));
+    modules.push_back(same_module(from + ".mlp.c_fc", to + ".mlp.fc1"));
+    modules.push_back(same_module(from + ".mlp.c_proj", to + ".mlp.fc2"));
   }
+  return modules;
+}
+
+int64_t blocks_among(const NameSet& names) {
+  int64_t count = 0;
+  while (has_prefix(names, concat(kBlocks, count, "."))) ++count;
+  return count;
+}
+
+void add_open_clip(NameMap& map, const NameSet& names) {
+  map.add("positional_embedding", "text_model.embeddings.position_embedding.weight");
+  for (const OriginalModule& module : open_clip_modules(blocks_among(names)))
+    if (module.parts.size() == 1) map.add(module.name, module.parts.front().layer);
 }
 
 // "a.in_proj_weight" as the weight of a module, "a.in_proj.weight".
@@ -38,13 +53,12 @@ std::string as_module(std::string_view name) {
 }
 
 void add_fused(NameMap& map, const io::WeightStore& store) {
-  for (int i = 0;; ++i) {
-    const std::string from = concat(kBlocks, i, ".attn.in_proj"), to = concat("text_model.encoder.layers.", i);
-    const io::Entry* fused = store.find(from + ".weight");
-    if (!fused) return;
-    const int64_t rows = fused->weight.rows() / 3;
-    map.add_fused(
-        from, {{to + ".self_attn.q_proj", rows}, {to + ".self_attn.k_proj", rows}, {to + ".self_attn.v_proj", rows}});
+  for (const OriginalModule& module : open_clip_modules(blocks_among(names_of(store)))) {
+    const io::Entry* fused = module.parts.size() > 1 ? store.find(module.name + ".weight") : nullptr;
+    if (!fused) continue;
+    std::vector<FusedPart> parts;
+    for (const OriginalModule::Part& part : module.parts) parts.push_back({part.layer, fused->weight.rows() / 3});
+    map.add_fused(module.name, std::move(parts));
   }
 }
 
@@ -84,6 +98,12 @@ io::WeightStore canonical_clip(const io::WeightStore& store) {
   io::WeightStore::Entries turned{{kCanonicalProjection, *projection}};
   transpose(turned.begin()->second);
   return canonical.layered({std::move(turned), {}, {}});
+}
+
+std::vector<nn::Spelling> open_clip_spellings(io::Part part, const nn::LayerList& layers) {
+  const auto blocks = std::ranges::count_if(
+      layers.all(), [](const nn::Layer& layer) { return layer.name.ends_with(".self_attn.q_proj"); });
+  return original_spellings(open_clip_modules(blocks), part, layers);
 }
 
 }  // namespace veneer::model

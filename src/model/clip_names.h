@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/name_map.h"
+#include "nn/spelling.h"
 
 namespace veneer::model {
 
@@ -13,5 +14,8 @@ NameMap clip_names(const NameSet& names);
 // The weights under canonical names. What OpenCLIP holds in another form is brought to the canonical one: the fused
 // projection as views of its rows, the text projection, which it stores transposed, as a copy in float32.
 io::WeightStore canonical_clip(const io::WeightStore& store);
+
+// OpenCLIP's names of an encoder's layers, for adapters.
+std::vector<nn::Spelling> open_clip_spellings(io::Part part, const nn::LayerList& layers);
 
 }  // namespace veneer::model

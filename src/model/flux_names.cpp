@@ -104,8 +104,10 @@ std::vector<nn::Spelling> flux_spellings(const nn::LayerList& layers) {
     single_blocks += layer.name.ends_with(".proj_mlp");
   }
   if (single_blocks == 0) return {};
-  std::vector<nn::Spelling> spellings = original_spellings(original_flux_modules(double_blocks, single_blocks), layers);
-  for (nn::Spelling& spelling : original_spellings(xlabs_modules(double_blocks, single_blocks), layers))
+  std::vector<nn::Spelling> spellings =
+      original_spellings(original_flux_modules(double_blocks, single_blocks), io::Part::kDenoiser, layers);
+  for (nn::Spelling& spelling :
+       original_spellings(xlabs_modules(double_blocks, single_blocks), io::Part::kDenoiser, layers))
     spellings.push_back(std::move(spelling));
   return spellings;
 }

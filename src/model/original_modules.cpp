@@ -23,15 +23,16 @@ NameMap canonical_map(std::span<const OriginalModule> modules, int64_t width) {
   return map;
 }
 
-std::vector<nn::Spelling> original_spellings(std::span<const OriginalModule> modules, const nn::LayerList& layers) {
+std::vector<nn::Spelling> original_spellings(std::span<const OriginalModule> modules, io::Part part,
+                                             const nn::LayerList& layers) {
   std::map<std::string, const nn::Layer*, std::less<>> by_name;
   for (const nn::Layer& layer : layers.all()) by_name.emplace(layer.name.substr(layer.name.find('.') + 1), &layer);
 
   std::vector<nn::Spelling> out;
   for (const OriginalModule& module : modules) {
-    nn::Spelling spelling{io::Part::kDenoiser, module.name, {}, module.swap_halves};
-    for (const OriginalModule::Part& part : module.parts)
-      if (const auto found = by_name.find(part.layer); found != by_name.end())
+    nn::Spelling spelling{part, module.name, {}, module.swap_halves};
+    for (const OriginalModule::Part& piece : module.parts)
+      if (const auto found = by_name.find(piece.layer); found != by_name.end())
         spelling.ranges.push_back({found->second, 0, found->second->out()});
     if (spelling.ranges.size() == module.parts.size()) out.push_back(std::move(spelling));
   }

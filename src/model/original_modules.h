@@ -1,4 +1,4 @@
-// The original spelling of a transformer's modules as data: which layers a module holds, in the order of its rows. Read
+// The original spelling of a network's modules as data: which layers a module holds, in the order of its rows. Read
 // in both directions: to take a file apart, and to name places for adapters.
 #pragma once
 
@@ -28,6 +28,7 @@ OriginalModule same_module(std::string name, std::string layer);
 NameMap canonical_map(std::span<const OriginalModule> modules, int64_t width);
 
 // The original names of those of `layers` (named with their component in front) that all parts of a module are among.
-std::vector<nn::Spelling> original_spellings(std::span<const OriginalModule> modules, const nn::LayerList& layers);
+std::vector<nn::Spelling> original_spellings(std::span<const OriginalModule> modules, io::Part part,
+                                             const nn::LayerList& layers);
 
 }  // namespace veneer::model

@@ -66,7 +66,7 @@ std::vector<nn::Spelling> pixart_spellings(const nn::LayerList& layers) {
     blocks += layer.name.ends_with(".attn2.to_q");
   }
   if (!is_pixart) return {};
-  return original_spellings(original_pixart_modules(blocks), layers);
+  return original_spellings(original_pixart_modules(blocks), io::Part::kDenoiser, layers);
 }
 
 }  // namespace veneer::model

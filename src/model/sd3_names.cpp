@@ -77,7 +77,7 @@ std::vector<nn::Spelling> sd3_spellings(const nn::LayerList& layers) {
     blocks += layer.name.ends_with(".norm1_context.linear");
   }
   if (blocks == 0) return {};
-  return original_spellings(original_sd3_modules(blocks), layers);
+  return original_spellings(original_sd3_modules(blocks), io::Part::kDenoiser, layers);
 }
 
 }  // namespace veneer::model

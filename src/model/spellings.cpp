@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "model/clip_names.h"
 #include "model/flux_names.h"
 #include "model/original_names.h"
 #include "model/pixart_names.h"
@@ -100,6 +101,7 @@ std::vector<nn::Spelling> spellings_of(io::Part part, const nn::LayerList& layer
   }
   const std::vector<const nn::Layer*> counted = numbered(part, by_name);
   for (size_t i = 0; i < counted.size(); ++i) out.push_back(whole(part, concat(":", i), *counted[i]));
+  if (is_clip(part)) std::ranges::move(open_clip_spellings(part, layers), std::back_inserter(out));
   std::ranges::move(pixart_spellings(layers), std::back_inserter(out));
   std::ranges::move(sd3_spellings(layers), std::back_inserter(out));
   std::ranges::move(flux_spellings(layers), std::back_inserter(out));
