@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant("immediately ignores what holds it back", STACK, "if (result.blocker.empty()) {",
            "if (result.blocker.empty() || !layer.layer->weight.side) {", (MATRIX, UNIT)),
     Mutant("what was not merged is not told", STACK, "if (!result.blocker.empty())", "if (false)", (MATRIX, UNIT)),
-    Mutant("dense terms run beside", "src/nn/overlay.cpp", "if (dense) return options.fold_dense;",
+    Mutant("dense terms run beside", "src/nn/overlay.cpp", "if (dense) return options_.fold_dense;",
            "if (dense) return false;", (MATRIX,)),
     Mutant("an adapted bias is forgotten", "src/nn/product.cpp", "overlay && overlay->bias ? *overlay->bias",
            "overlay && overlay->bias ? layer.bias", (MATRIX,)),

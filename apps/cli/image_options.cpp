@@ -91,6 +91,7 @@ OptionGroup sampling_group(Request& request) {
        {"--eta", "X", "Share of fresh noise in each step (by solver)", number(request.eta)},
        {"--flow-shift", "X", "Shift of flow models (by model)", number(request.flow_shift)},
        {"--clip-skip", "N", "Text encoder layer, 1 = last; below 1: by model", whole(request.clip_skip)},
+       {"--t5-length", "N", "Tokens that T5 encodes, padding included; below 1: by model", whole(request.t5_length)},
        {"--rng", "NAME", "Noise generator: cuda or cpu (cuda)", named(request.rng, sample::generator_named)},
        {"--sampler-rng", "NAME", "Generator of the solver's noise (as --rng)",
         named(request.sampler_rng, sample::generator_named)},

@@ -16,6 +16,7 @@ using nn::LayerBuilder;
 constexpr int64_t kPatchSide = 2;
 constexpr int64_t kHeadMultiple = 32;  // so that all axes of the rotation are of even width
 constexpr double kRotationBase = 10000.0;
+constexpr float kTimeUnits = 1000;  // the embedding is of 1000 sigma
 // Vectors of a single block.
 constexpr int64_t kShift = 0, kScale = 1, kGate = 2, kVectors = 3;
 constexpr std::string_view kGuidance = "time_text_embed.guidance_embedder.linear_1.weight",
@@ -94,7 +95,9 @@ Result<std::unique_ptr<Denoiser>> Flux::build(const io::ModelPart& part, const i
 
 Tensor Flux::forward(nn::Context& context, const Input& input) const {
   const int64_t height = input.x.shape[1], width = input.x.shape[2];
-  const Tensor condition = silu_of(context, embedding_.forward(context, input));
+  Input with_time = input;
+  with_time.timestep *= kTimeUnits;
+  const Tensor condition = silu_of(context, embedding_.forward(context, with_time));
   Tensor image = nn::linear(context, *image_in_, pack_latent(context, input.x));
   Tensor text = nn::linear(context, *text_in_, input.context);
   const int64_t text_tokens = text.shape[1], image_tokens = image.shape[1];

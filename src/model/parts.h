@@ -31,7 +31,7 @@ class Denoiser : public Network {
  public:
   struct Input {
     Tensor x;                  // [batch, height, width, input channels], already scaled
-    float timestep;            // in the units of the family's training; 1000 sigma for flow models
+    float timestep;            // as sample::Scalings give it: 1000 sigma for SD3, sigma for FLUX
     Tensor context;            // [batch, tokens, context width]
     Tensor context_mask = {};  // [batch, tokens], added to the tokens' scores (0 or -infinity); empty: all take part
     Tensor vector = {};        // [batch, vector_width()]: pooled text and the numbers the family adds; may be empty

@@ -162,7 +162,7 @@ Result<PromptPair> parse_prompts(std::string_view prompt, std::string_view negat
 }
 
 Result<TokenizedPrompts> tokenize(const model::Model& model, const Tokenizers& tokenizers, const PromptPair& prompts,
-                                  const ExtraTokensByPart& extra) {
+                                  const ExtraTokensByPart& extra, int t5_length) {
   TokenizedPrompts out;
   std::vector<ChunkPair> pairs;
   std::vector<size_t> places;  // of each pair in `out.texts`
@@ -170,7 +170,9 @@ Result<TokenizedPrompts> tokenize(const model::Model& model, const Tokenizers& t
     TokenizedText& text = out.texts.emplace_back();
     if (!model.text_encoder(use.part)) continue;
     if (use.kind == TextKind::kT5) {
-      VENEER_TRY(t5, t5_text(use, *tokenizers.t5, prompts));
+      TextUse asked = use;
+      if (t5_length > 0) asked.length = t5_length;
+      VENEER_TRY(t5, t5_text(asked, *tokenizers.t5, prompts));
       text = std::move(t5);
       continue;
     }

@@ -53,9 +53,9 @@ struct TokenizedPrompts {
 // Errors: usage (not UTF-8, naming the byte).
 Result<PromptPair> parse_prompts(std::string_view prompt, std::string_view negative);
 
-// Errors: those of text::chunk_prompt.
+// `t5_length` above 0 takes the place of TextUse::length. Errors: those of text::chunk_prompt.
 Result<TokenizedPrompts> tokenize(const model::Model& model, const Tokenizers& tokenizers, const PromptPair& prompts,
-                                  const ExtraTokensByPart& extra);
+                                  const ExtraTokensByPart& extra, int t5_length);
 
 struct ConditionTerms {
   int clip_skip = 0;              // as the request has it

@@ -192,6 +192,7 @@ Status read_picture(const Json& json, std::string_view name, Parameters& out) {
   VENEER_TRY_STATUS(read_int(json, "width", name, out.width));
   VENEER_TRY_STATUS(read_int(json, "height", name, out.height));
   VENEER_TRY_STATUS(read_int(json, "clip_skip", name, out.clip_skip));
+  VENEER_TRY_STATUS(read_int(json, "t5_length", name, out.t5_length));
   VENEER_TRY_STATUS(read_string(json, "rng", name, out.rng));
   VENEER_TRY_STATUS(read_string(json, "sampler_rng", name, out.sampler_rng));
   VENEER_TRY_STATUS(read_string(json, "compute", name, out.compute));
@@ -223,6 +224,7 @@ std::string parameters_text(const Parameters& parameters) {
   }
   if (!parameters.vae.empty()) add("VAE", quoted_if_needed(parameters.vae));
   if (parameters.clip_skip > 0) add("Clip skip", std::to_string(parameters.clip_skip));
+  if (parameters.t5_length > 0) add("T5 length", std::to_string(parameters.t5_length));
   const std::string hashes = adapter_hashes(parameters.adapters);
   if (!hashes.empty()) add("Lora hashes", concat("\"", hashes, "\""));
   add("Version", concat(kProduct, " ", version()));
@@ -240,7 +242,8 @@ Json parameters_json(const Parameters& parameters) {
                {"prompt", {{"positive", parameters.prompt}, {"negative", parameters.negative_prompt}}},
                {"sampling", sampling_json(parameters)},
                {"models", models_json(parameters)},
-               {"clip_skip", parameters.clip_skip}};
+               {"clip_skip", parameters.clip_skip},
+               {"t5_length", parameters.t5_length}};
   if (!parameters.adapters.empty()) json["loras"] = adapters_json(parameters.adapters);
   if (!parameters.receipt.is_null()) json["receipt"] = parameters.receipt;
   if (parameters.strength) json["strength"] = *parameters.strength;

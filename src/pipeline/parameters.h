@@ -32,7 +32,7 @@ struct Parameters {
   std::string extra_sample_args;
   std::string rng, sampler_rng;
   std::string prediction;
-  int clip_skip = 0;                    // 0: the model's own
+  int clip_skip = 0, t5_length = 0;     // 0: the model's own
   std::string model, vae, tiny_vae;     // base names of files; empty when not given
   std::optional<double> strength;       // image to image
   std::optional<TilingOptions> tiling;  // only when decoded in tiles

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostPictures = 1000;
 constexpr int kMostSteps = 10000;
+constexpr int kMostT5Tokens = 4096;
 
 Error usage(std::string_view option, std::string message) {
   return {ErrorCode::kUsage, concat(option, ": ", message), std::string(option)};
@@ -70,6 +71,7 @@ Status validate(const Request& request) {
   VENEER_TRY_STATUS(in_range("--steps", request.steps, 1, kMostSteps));
   VENEER_TRY_STATUS(in_range("--batch-count", request.batch_count, 1, kMostPictures));
   VENEER_TRY_STATUS(in_range("--strength", request.strength, 0, 1));
+  if (request.t5_length > 0) VENEER_TRY_STATUS(in_range("--t5-length", request.t5_length, 2, kMostT5Tokens));
   if (request.cfg_scale) VENEER_TRY_STATUS(in_range("--cfg-scale", *request.cfg_scale, 0, 1000));
   if (request.image_cfg_scale) VENEER_TRY_STATUS(in_range("--img-cfg-scale", *request.image_cfg_scale, 0, 1000));
   if (request.guidance) VENEER_TRY_STATUS(in_range("--guidance", *request.guidance, 0, 1000));

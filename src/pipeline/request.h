@@ -83,6 +83,7 @@ struct Request {
   sample::GeneratorKind rng = sample::GeneratorKind::kCuda;
   std::optional<sample::GeneratorKind> sampler_rng;  // unset: same generator
   int clip_skip = 0;                                 // <= 0: by model
+  int t5_length = 0;                                 // tokens that T5 encodes, padding included; <= 0: by model
   std::string extra_sample_args;
 
   std::optional<io::Image> init_image;  // RGB; image to image

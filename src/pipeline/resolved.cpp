@@ -58,9 +58,8 @@ Status resolve_sigmas(const Request& request, const model::Family& family, const
     if (out.steps != request.steps)
       out.warnings.push_back(concat("--sigmas: ", out.steps, " steps are run, --steps is not used"));
   } else {
-    constexpr int kTokenPixels = 16;  // a side of what one token of a transformer covers
-    const int64_t tokens =
-        std::max<int64_t>(int64_t{out.size.width / kTokenPixels} * (out.size.height / kTokenPixels), 1);
+    constexpr int64_t kPatchSide = 2;  // of what one token of a transformer covers, in latent pixels
+    const int64_t tokens = std::max<int64_t>((out.latent[1] / kPatchSide) * (out.latent[2] / kPatchSide), 1);
     const auto ays = family.sampling.sdxl_steps ? sample::AysModel::kSdxl : sample::AysModel::kSd1;
     VENEER_TRY(made, sample::make_sigmas(*out.schedule,
                                          {request.steps, table_of(out, settings), tokens, ays, out.extra.schedule}));
@@ -134,6 +133,8 @@ Result<Resolved> resolve(const Request& request, const model::Model& model, cons
     out.warnings.push_back(concat("--extra-sample-args: nothing reads \"", key, "\""));
   VENEER_TRY_STATUS(resolve_size_and_latent(request, model, settings, factor, out));
   VENEER_TRY_STATUS(check_clip_skip(request, model));
+  if (request.t5_length > 0 && !model.text_encoder(io::Part::kTextEncoder3))
+    out.warnings.push_back("--t5-length: has no effect: no T5 encoder is there");
   out.picture_input = picture_input_of(*model.denoiser);
   out.starts_from_picture = request.init_image && out.picture_input != PictureInput::kEdit;
   if (out.picture_input == PictureInput::kEdit && !request.init_image)

@@ -108,7 +108,7 @@ Status Run::read_prompts() {
   VENEER_TRY(found, find_words(prompts, sources, state_.model));
   for (const std::string& line : found.lines) state_.log.info(line);
   for (const std::string& warning : found.warnings) warn(warning);
-  VENEER_TRY(tokenized, tokenize(state_.model, state_.tokenizers, prompts, found.tokens));
+  VENEER_TRY(tokenized, tokenize(state_.model, state_.tokenizers, prompts, found.tokens, request_.t5_length));
   prompts_ = std::move(tokenized);
   return {};
 }
@@ -258,7 +258,8 @@ Parameters Run::parameters(int64_t seed) const {
   p.rng = name_of(request_.rng);
   p.sampler_rng = name_of(request_.sampler_rng.value_or(request_.rng));
   p.prediction = name_of(state_.settings.prediction);
-  p.clip_skip = request_.clip_skip > 0 ? request_.clip_skip : 0;
+  p.clip_skip = std::max(request_.clip_skip, 0);
+  p.t5_length = std::max(request_.t5_length, 0);
   p.model = state_.files.name;
   p.vae = base_name(state_.options.paths.vae);
   p.tiny_vae = state_.options.tiny_vae_preview_only ? std::string() : base_name(state_.options.paths.tiny_vae);

@@ -33,16 +33,51 @@ TEST(MmditTrajectory, TinySd3) {
   EXPECT_TRUE(test::close_to(result.pictures[0].latents, state_of(golden.tensor("euler/latents"), -1), 2e-4));
 }
 
-// The reference took 32 tokens of text, a run takes 256, so that numbers differ: what is tested is that all parts meet.
-TEST(MmditTrajectory, TinyFluxDraws) {
+// State number `index` of a trajectory of packed latents [states, 1, 8 * 6, 16 * 2 * 2] as [1, 16, 16, 12].
+Tensor unpacked_state(const Tensor& trajectory, int64_t index) {
+  constexpr int64_t kChannels = 16, kHeight = 16, kWidth = 12;
+  const float* packed = trajectory.f32() + index * kChannels * kHeight * kWidth;
+  Tensor out = Tensor::zeros({1, kChannels, kHeight, kWidth});
+  for (int64_t c = 0; c < kChannels; ++c)
+    for (int64_t y = 0; y < kHeight; ++y)
+      for (int64_t x = 0; x < kWidth; ++x)
+        out.f32()[(c * kHeight + y) * kWidth + x] =
+            packed[((y / 2) * kWidth / 2 + x / 2) * kChannels * 4 + c * 4 + y % 2 * 2 + x % 2];
+  return out;
+}
+
+io::ModelPaths flux_paths(bool dev) {
+  io::ModelPaths paths{.model = test::data_path("tiny-flux-schnell"),
+                       .vae = test::data_path("tiny-flux-schnell/ae.safetensors")};
+  if (dev) paths.denoiser = test::data_path("tiny-flux-dev/tiny-flux-dev-bfl.safetensors");
+  return paths;
+}
+
+// The two differ in their schedule too: by the number of tokens, or not at all.
+TEST(MmditTrajectory, TinyFlux) {
+  for (const bool dev : {false, true}) {
+    SCOPED_TRACE(dev ? "dev" : "schnell");
+    const test::Golden golden(dev ? "tiny-flux-dev/golden.safetensors" : "tiny-flux-schnell/golden.safetensors");
+    const auto session = test::open_session(flux_paths(dev));
+    ASSERT_TRUE(session);
+    Request request = request_of("a photo of a cat on the grass", golden);
+    request.sigmas.clear();
+    request.steps = 4;
+    request.cfg_scale = 1;
+    request.guidance = 3.5;
+    request.t5_length = 32;
+    const auto result = draw(*session, request);
+    ASSERT_EQ(result.pictures.size(), 1u);
+    EXPECT_TRUE(test::close_to(result.pictures[0].latents, unpacked_state(golden.tensor("euler/latents"), 4), 2e-4));
+  }
+}
+
+// Without the reference's 32 tokens of text a run takes 256.
+TEST(MmditTrajectory, TinyFluxTakesGuidanceWhereItIsDistilled) {
   const test::Golden golden("tiny-flux-schnell/golden.safetensors");
-  io::ModelPaths schnell{.model = test::data_path("tiny-flux-schnell"),
-                         .vae = test::data_path("tiny-flux-schnell/ae.safetensors")};
-  io::ModelPaths dev = schnell;
-  dev.denoiser = test::data_path("tiny-flux-dev/tiny-flux-dev-bfl.safetensors");
   std::vector<Tensor> latents;
-  for (const io::ModelPaths& paths : {schnell, dev}) {
-    const auto session = test::open_session(paths);
+  for (const bool dev : {false, true}) {
+    const auto session = test::open_session(flux_paths(dev));
     ASSERT_TRUE(session);
     Request request = request_of("a photo of a cat on the grass", golden);
     request.cfg_scale = 1;

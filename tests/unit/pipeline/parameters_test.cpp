@@ -51,6 +51,7 @@ TEST(ParametersText, AddsKeysOnlyWhereTheyApply) {
   p.sampler_rng = "cpu";
   p.vae = "vae, new.safetensors";
   p.clip_skip = 2;
+  p.t5_length = 32;
   p.cfg_scale = 1.5;
   p.image_cfg_scale = 1.25;
   p.guidance = 3.5;
@@ -60,7 +61,7 @@ TEST(ParametersText, AddsKeysOnlyWhereTheyApply) {
             "Steps: 20, CFG scale: 1.500000, Image CFG scale: 1.250000, Guidance: 3.500000, Eta: 0.000000, Seed: 42, "
             "Size: 512x256, Model: fox.safetensors, RNG: cuda, Sampler RNG: cpu, Sampler: euler_a, Custom Sigmas: "
             "[14.6146, 3.2500, 0.0000], "
-            "VAE: \"vae, new.safetensors\", Clip skip: 2, " +
+            "VAE: \"vae, new.safetensors\", Clip skip: 2, T5 length: 32, " +
                 version_key());
 }
 
@@ -125,7 +126,7 @@ TEST(ParametersJson, PrintedAndParsedIsTheSame) {
     for (std::string* text : {&p.prompt, &p.negative_prompt, &p.sampler, &p.schedule, &p.extra_sample_args, &p.rng,
                               &p.sampler_rng, &p.prediction, &p.model, &p.vae, &p.tiny_vae, &p.compute})
       *text = words();
-    for (int* value : {&p.steps, &p.width, &p.height, &p.clip_skip}) *value = integer();
+    for (int* value : {&p.steps, &p.width, &p.height, &p.clip_skip, &p.t5_length}) *value = integer();
     for (double* value : {&p.cfg_scale, &p.cfg_rescale, &p.eta}) *value = number();
     p.seed = static_cast<int64_t>(random());
     for (uint64_t n = random() % 4; n > 0; --n) p.sigmas.push_back(number());

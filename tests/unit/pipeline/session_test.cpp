@@ -199,6 +199,7 @@ TEST(Session, RefusesWhatItCannotDraw) {
   EXPECT_EQ(refused([](Request& r) { r.cfg_scale = NAN; }).code, ErrorCode::kUsage);
   EXPECT_EQ(refused([](Request& r) { r.batch_count = 0; }).code, ErrorCode::kUsage);
   EXPECT_EQ(refused([](Request& r) { r.clip_skip = 3; }).code, ErrorCode::kUsage);
+  EXPECT_EQ(refused([](Request& r) { r.t5_length = 5000; }).code, ErrorCode::kUsage);
   EXPECT_EQ(refused([](Request& r) { r.sigmas = {1.0, 2.0}; }).code, ErrorCode::kUsage);
   EXPECT_EQ(refused([](Request& r) { r.prompt = "\xF0\x9F"; }).code, ErrorCode::kUsage);
   EXPECT_EQ(refused([](Request& r) { r.mask = io::Image::blank(32, 32, 1); }).code, ErrorCode::kUsage);
