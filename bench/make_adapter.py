@@ -3,7 +3,7 @@
 
 Usage: make_adapter.py MODEL.safetensors OUT.safetensors --family lora|loha|lokr|dora|oft --rank N [--size X]
 
-MODEL has original names (model.diffusion_model.*), as make_sd15.py writes them; only its header is read. Factors are F16.
+MODEL has original names (model.diffusion_model.*), as make_model.py writes them; only its header is read. Factors are F16.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def parts_of(family, rank, shape):
     if family in ("lora", "dora"):
         parts = {"lora_down.weight": (down, 0.02, 0), "lora_up.weight": (up, 0.002, 0), "alpha": ([], 0, rank)}
         if family == "dora":
-            # Lengths of rows of about the size that make_sd15.py gives them.
+            # Lengths of rows of about the size that make_model.py gives them.
             parts["dora_scale"] = ([out] + [1] * (len(shape) - 1), 0.01, 1.0)
         return parts
     if family == "loha":
