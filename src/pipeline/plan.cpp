@@ -33,10 +33,11 @@ std::string Plan::line() const {
                 bytes_text(cache_bytes), available > 0 ? concat("; the machine can give ", bytes_text(available)) : "");
 }
 
-uint64_t default_cache_bytes(uint64_t available, uint64_t activations, uint64_t all_panels) {
+uint64_t default_cache_bytes(uint64_t available, uint64_t used, uint64_t all_panels) {
   constexpr uint64_t kUnknown = uint64_t{3} << 29;  // 1.5 GiB
-  const uint64_t spare = available > activations ? available - activations : 0;
-  return std::min(all_panels, available > 0 ? spare / 2 : kUnknown);
+  const uint64_t spare = available > used ? available - used : 0;
+  const uint64_t budget = std::min(all_panels, available > 0 ? spare / 2 : kUnknown);
+  return budget < all_panels / 4 ? 0 : budget;
 }
 
 namespace {
@@ -53,6 +54,14 @@ uint64_t panel_bytes(const model::Network* network) {
       total += rounded(layer.out()) * rounded(layer.weight.row_values() / layer.kernel_size()) * kernel * sizeof(float);
     }
   return total;
+}
+
+// Of the weights that the steps read again and again; what is held in memory is no longer available anyway.
+uint64_t mapped_bytes(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const Plan::PartBytes& part : plan.parts)
+    if (part.part == io::Part::kDenoiser) bytes += part.weights;
+  return bytes > plan.held_bytes ? bytes - plan.held_bytes : 0;
 }
 
 }  // namespace
@@ -77,7 +86,8 @@ Result<Plan> make_plan(const PlanInput& input) {
   const uint64_t needed = std::max(plan.sample_bytes, plan.decode_bytes);
   const uint64_t panels = panel_bytes(input.model.denoiser.get()) + panel_bytes(input.model.vae.get()) +
                           panel_bytes(input.model.tiny_vae.get());
-  plan.cache_bytes = input.cache_bytes.value_or(default_cache_bytes(plan.available, needed, panels));
+  const uint64_t used = needed + mapped_bytes(plan);
+  plan.cache_bytes = input.cache_bytes.value_or(default_cache_bytes(plan.available, used, panels));
   if (plan.available > 0 && needed > plan.available)
     return Error{ErrorCode::kNoMemory,
                  concat("a picture of ", input.size.width, "x", input.size.height, " needs ", bytes_text(needed),

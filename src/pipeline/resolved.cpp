@@ -61,8 +61,11 @@ Status resolve_sigmas(const Request& request, const model::Family& family, const
     constexpr int64_t kPatchSide = 2;  // of what one token of a transformer covers, in latent pixels
     const int64_t tokens = std::max<int64_t>((out.latent[1] / kPatchSide) * (out.latent[2] / kPatchSide), 1);
     const auto ays = family.sampling.sdxl_steps ? sample::AysModel::kSdxl : sample::AysModel::kSd1;
+    sample::ScheduleOptions options = out.extra.schedule;
+    if (!options.base_shift) options.base_shift = settings.base_shift;
+    if (!options.max_shift) options.max_shift = settings.max_shift;
     VENEER_TRY(made, sample::make_sigmas(*out.schedule,
-                                         {request.steps, table_of(out, settings), tokens, ays, out.extra.schedule}));
+                                         {request.steps, table_of(out, settings), tokens, ays, std::move(options)}));
     out.sigmas = std::move(made);
   }
   if (!out.starts_from_picture) return {};

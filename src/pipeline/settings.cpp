@@ -62,7 +62,14 @@ Result<std::vector<double>> configured_alphas(const Json& config, const model::S
 Result<sample::NoiseTable> choose_table(const io::ModelFiles& files, const model::Family& family,
                                         sample::Prediction prediction) {
   if (prediction == sample::Prediction::kEdmV) return sample::NoiseTable::edm();
-  if (sample::is_flow(prediction)) return flow_table(family, family.sampling.flow_shift);
+  if (sample::is_flow(prediction)) {
+    double shift = family.sampling.flow_shift;
+    if (!family.sampling.exponential_shift) {
+      VENEER_TRY(configured, json_number(files.scheduler_config, "shift", shift, kConfigName));
+      shift = configured;
+    }
+    return flow_table(family, shift);
+  }
   std::vector<double> alphas;
   if (files.alphas_cumprod) {
     alphas = *files.alphas_cumprod;
@@ -82,6 +89,19 @@ Result<const sample::Schedule*> choose_schedule(const io::ModelFiles& files, con
   if (prediction == sample::Prediction::kEdmV) return sample::schedule_named("exponential");
   VENEER_TRY(spacing, json_string(files.scheduler_config, "timestep_spacing", "", kConfigName));
   return sample::schedule_named(spacing == "trailing" ? "simple" : family.sampling.schedule);
+}
+
+// The ends of a shift that grows with the number of tokens.
+Status read_dynamic_shift(const Json& config, ModelSettings& settings) {
+  VENEER_TRY(dynamic, json_bool(config, "use_dynamic_shifting", false, kConfigName));
+  if (!dynamic) return {};
+  for (const auto& [name, value] :
+       {std::pair("base_shift", &settings.base_shift), std::pair("max_shift", &settings.max_shift)}) {
+    if (!config.contains(name)) continue;
+    VENEER_TRY(number, json_number(config, name, 0.0, kConfigName));
+    *value = number;
+  }
+  return {};
 }
 
 }  // namespace
@@ -111,13 +131,15 @@ Result<ModelSettings> read_settings(const io::ModelFiles& files, const model::Mo
   const int pixels = static_cast<int>(std::clamp<int64_t>(side, 8, kLargestSide / latent_factor)) * latent_factor;
   const SizeRule rule =
       SizeRule::of(latent_factor, static_cast<int>(model.denoiser->size_multiple()), model.denoiser->largest_side());
-  return ModelSettings{choice.prediction,
-                       std::move(choice.why),
-                       std::move(table),
-                       schedule,
-                       sampler,
-                       nearest_legal({pixels, pixels}, rule),
-                       rule};
+  ModelSettings settings{.prediction = choice.prediction,
+                         .prediction_source = std::move(choice.why),
+                         .table = std::move(table),
+                         .schedule = schedule,
+                         .sampler = sampler,
+                         .native_size = nearest_legal({pixels, pixels}, rule),
+                         .size_rule = rule};
+  VENEER_TRY_STATUS(read_dynamic_shift(files.scheduler_config, settings));
+  return settings;
 }
 
 }  // namespace veneer::pipeline

@@ -7,7 +7,8 @@ namespace veneer::pipeline {
 namespace {
 
 TEST(Plan, PanelsGetHalfOfWhatIsLeftAndNoMoreThanTheyNeed) {
-  EXPECT_EQ(default_cache_bytes(1000, 200, 10000), 400u);
+  EXPECT_EQ(default_cache_bytes(1000, 200, 1600), 400u);
+  EXPECT_EQ(default_cache_bytes(1000, 200, 1604), 0u);  // less than a quarter gains nothing
   EXPECT_EQ(default_cache_bytes(1000, 200, 300), 300u);
   EXPECT_EQ(default_cache_bytes(1000, 1000, 300), 0u);
   EXPECT_EQ(default_cache_bytes(1000, 2000, 300), 0u);
@@ -16,7 +17,7 @@ TEST(Plan, PanelsGetHalfOfWhatIsLeftAndNoMoreThanTheyNeed) {
 // A machine that does not tell its memory is taken for a small one.
 TEST(Plan, UnknownMemoryIsTakenForLittle) {
   EXPECT_EQ(default_cache_bytes(0, 200, 300), 300u);
-  EXPECT_EQ(default_cache_bytes(0, 200, uint64_t{1} << 40), uint64_t{3} << 29);
+  EXPECT_EQ(default_cache_bytes(0, 200, uint64_t{5} << 30), uint64_t{3} << 29);
 }
 
 TEST(Plan, TheLineSaysWhatIsHeld) {

@@ -12,9 +12,10 @@ constexpr int kLatentFactor = 8;
 
 class Settings : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { open("tiny-sd1"); }
+  void open(const std::string& folder) {
     io::ModelPaths paths;
-    paths.model = test::data_path("tiny-sd1");
+    paths.model = test::data_path(folder);
     auto files = io::open_model_files(paths);
     ASSERT_TRUE(files) << files.error().message;
     files_ = *std::move(files);
@@ -58,6 +59,18 @@ TEST_F(Settings, AnOptionWinsOverTheConfigurationAndThatOverMarkers) {
   EXPECT_EQ(settings().prediction, sample::Prediction::kV);
   EXPECT_EQ(settings(sample::Prediction::kEps).prediction, sample::Prediction::kEps);
   EXPECT_EQ(settings(sample::Prediction::kEps).prediction_source, "as asked");
+}
+
+TEST_F(Settings, AFlowModelsShiftIsThatOfItsFolderElseOfItsFamily) {
+  open("tiny-sd3");
+  const auto sigma = [&] { return settings().table.sigma(499); };  // at half the time
+  EXPECT_NEAR(sigma(), sample::NoiseTable::flow(3)->sigma(499), 1e-12);
+  files_.scheduler_config = {{"shift", 2.0}};
+  EXPECT_NEAR(sigma(), sample::NoiseTable::flow(2)->sigma(499), 1e-12);
+  EXPECT_FALSE(settings().base_shift);
+  files_.scheduler_config = {{"use_dynamic_shifting", true}, {"base_shift", 0.25}, {"max_shift", 1.5}};
+  EXPECT_EQ(settings().base_shift, 0.25);
+  EXPECT_EQ(settings().max_shift, 1.5);
 }
 
 }  // namespace
