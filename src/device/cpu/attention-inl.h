@@ -64,8 +64,13 @@ inline void Multiply(int64_t units, const PanelProduct& product) {
   MultiplyPanel<1>(product);
 }
 
-// Panels one after the other: their width in units, the last one narrower.
-inline int64_t PanelUnits(int64_t units, int64_t panel) { return std::min<int64_t>(kMaxUnits, units - panel); }
+// The width in units of the panel that begins at unit `panel`. Those of keys are as wide as can be, so that blocks of
+// keys begin with one; those of values are of about the same width, as narrow ones keep few sums in work.
+inline int64_t KeyPanelUnits(int64_t units, int64_t panel) { return std::min<int64_t>(kMaxUnits, units - panel); }
+inline int64_t ValuePanelUnits(int64_t units, int64_t panel) {
+  const int64_t panels = (units + kMaxUnits - 1) / kMaxUnits;
+  return std::min((units + panels - 1) / panels, units - panel);
+}
 
 // One head's keys as panels of columns, [panel][channel][key], and its values, [panel][key][channel]; what is beyond
 // the last key or channel is zero.
@@ -73,7 +78,7 @@ void PackHead(const float* k, int64_t k_stride, const float* v, int64_t v_stride
   const int64_t key_units = units_of(head.keys), value_units = units_of(head.width);
   float* out = head.packed_keys;
   for (int64_t panel = 0; panel < key_units; panel += kMaxUnits) {
-    const int64_t width = PanelUnits(key_units, panel) * kUnit;
+    const int64_t width = KeyPanelUnits(key_units, panel) * kUnit;
     for (int64_t i = 0; i < width; ++i) {
       const int64_t key = panel * kUnit + i;
       for (int64_t c = 0; c < head.width; ++c) out[c * width + i] = key < head.keys ? k[key * k_stride + c] : 0.0f;
@@ -81,8 +86,9 @@ void PackHead(const float* k, int64_t k_stride, const float* v, int64_t v_stride
     out += width * head.width;
   }
   out = head.packed_values;
-  for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
-    const int64_t width = PanelUnits(value_units, panel) * kUnit, first = panel * kUnit;
+  for (int64_t panel = 0, next; panel < value_units; panel = next) {
+    next = panel + ValuePanelUnits(value_units, panel);
+    const int64_t width = (next - panel) * kUnit, first = panel * kUnit;
     const int64_t filled = std::min(width, head.width - first);
     for (int64_t key = 0; key < head.keys; ++key, out += width) {
       std::copy_n(v + key * v_stride + first, filled, out);
@@ -102,29 +108,44 @@ HWY_INLINE void AddBias(const float* bias, int64_t visible, float* scores) {
   Map(scores, bias, visible, scores, [unit](Vector score, Vector b) HWY_ATTR { return hn::MulAdd(b, unit, score); });
 }
 
+// The largest of `from` and the `count` first scores.
+HWY_INLINE float Highest(const float* scores, int64_t count, float from) {
+  const F32 d;
+  constexpr int kApart = 4;  // maxima that do not wait for each other
+  Vector peaks[kApart] = {Constant(from), Constant(from), Constant(from), Constant(from)};
+  int64_t i = 0;
+  for (; i + kApart * Lanes() <= count; i += kApart * Lanes())
+    HWY_UNROLL(4) for (int k = 0; k < kApart; ++k) peaks[k] = hn::Max(peaks[k], hn::Load(d, scores + i + k * Lanes()));
+  for (; i < count; i += Lanes()) {
+    const auto seen = hn::FirstN(d, static_cast<size_t>(count - i));
+    peaks[0] = hn::Max(peaks[0], hn::IfThenElse(seen, hn::Load(d, scores + i), peaks[0]));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(peaks[0], peaks[1]), hn::Max(peaks[2], peaks[3]))));
+}
+
 // Softmax of one row of scores so far, in units of powers of two: turns the `visible` first scores into weights
 // relative to the new maximum, the rest up to `width` into zeros, and notes by how much earlier results shrink.
 HWY_INLINE void SoftenRow(const BlockMemory& memory, int64_t row, int64_t visible, int64_t width) {
   float* s = memory.scores + row * kKeyBlock;
-  const float before = memory.highest[row];
+  const float before = memory.highest[row], maximum = Highest(s, visible, before);
   const F32 d;
-  Vector peak = Constant(before);
-  for (int64_t i = 0; i < visible; i += Lanes()) {
-    const auto seen = hn::FirstN(d, static_cast<size_t>(visible - i));
-    peak = hn::Max(peak, hn::IfThenElse(seen, hn::Load(d, s + i), peak));
-  }
-  const float maximum = hn::GetLane(hn::MaxOfLanes(d, peak));
-  peak = Constant(maximum);
+  const Vector peak = Constant(maximum);
   Vector sums = hn::Zero(d);
   int64_t i = 0;
-  for (; i < visible; i += Lanes()) {
+  for (; i + Lanes() <= visible; i += Lanes()) {
+    const Vector weight = Exp2(hn::Sub(hn::Load(d, s + i), peak));
+    sums = hn::Add(sums, weight);
+    hn::Store(weight, d, s + i);
+  }
+  if (i < visible) {
     const auto seen = hn::FirstN(d, static_cast<size_t>(visible - i));
     const Vector weight = hn::IfThenElseZero(seen, Exp2(hn::Sub(hn::Load(d, s + i), peak)));
     sums = hn::Add(sums, weight);
     hn::Store(weight, d, s + i);
+    i += Lanes();
   }
   for (; i < width; i += Lanes()) hn::Store(hn::Zero(d), d, s + i);
-  const float shrink = std::exp2(before - maximum);
+  const float shrink = before == maximum ? 1.0f : std::exp2(before - maximum);
   memory.highest[row] = maximum;
   memory.total[row] = memory.total[row] * shrink + hn::GetLane(hn::SumOfLanes(d, sums));
   memory.shrink[row] = shrink;
@@ -151,7 +172,7 @@ inline void AddKeys(const QueryBlock& block, int64_t padded_rows, int64_t first,
   const int64_t width = head.width, key_units = units_of(first + count), value_units = units_of(width);
   const int64_t all_units = units_of(head.keys);
   for (int64_t panel = first / kUnit; panel < key_units; panel += kMaxUnits)
-    Multiply(PanelUnits(all_units, panel),
+    Multiply(KeyPanelUnits(all_units, panel),
              {memory.q, width, padded_rows, width, head.packed_keys + panel * kUnit * width, nullptr,
               memory.scores + panel * kUnit - first, kKeyBlock});
   for (int64_t r = 0; r < block.rows; ++r) {
@@ -161,8 +182,8 @@ inline void AddKeys(const QueryBlock& block, int64_t padded_rows, int64_t first,
     if (block.bias) AddBias(block.bias + r * head.keys + first, visible, memory.scores + r * kKeyBlock);
     SoftenRow(memory, r, visible, count);
   }
-  for (int64_t panel = 0; panel < value_units; panel += kMaxUnits) {
-    const int64_t units = PanelUnits(value_units, panel);
+  for (int64_t panel = 0, units; panel < value_units; panel += units) {
+    units = ValuePanelUnits(value_units, panel);
     const float* values = head.packed_values + panel * kUnit * head.keys + first * units * kUnit;
     Multiply(units, {memory.scores, kKeyBlock, padded_rows, count, values, memory.shrink, memory.y + panel * kUnit,
                      value_units * kUnit});
