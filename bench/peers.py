@@ -7,6 +7,7 @@ Usage: peers.py VENEER MODEL.safetensors PYTHON     MODEL from make_model.py sd1
 
 Prints a table in Markdown: medians of the calls behind the first, and the peak of each process. Every program runs in a
 process of its own, one after the other, round by round. Peers take random weights, whose values change no time.
+With --results FILE every run is kept there as soon as it ends, and a later start goes on behind what the file has.
 """
 
 import argparse
@@ -31,8 +32,13 @@ PEERS = [
     ("OpenVINO float32", "openvino-f32", {}),
     ("OpenVINO bfloat16", "openvino-bf16", {}),
 ]
-# (name, options)
-OURS = [("Veneer", []), ("Veneer `--strict`", ["--strict"]), ("Veneer `--compute bf16`", ["--compute", "bf16"])]
+# (name, options, extra environment)
+OURS = [
+    ("Veneer", [], {}),
+    ("Veneer `--strict`", ["--strict"], {}),
+    ("Veneer `--compute bf16`", ["--compute", "bf16"], {}),
+    ("Veneer, AVX2", [], {"DNNL_MAX_CPU_ISA": "AVX2"}),
+]
 
 
 def networks():
@@ -126,14 +132,37 @@ def measured(command, environment):
         return out.read(), log.read(), usage.ru_maxrss * 1024
 
 
-def run_veneer(veneer, model, options, folder):
+def run_veneer(veneer, model, options, environment, folder):
     """A run without guidance calls the network once a step."""
     out, log, peak = measured([veneer, "image", "-m", model, "-W", "512", "-H", "512", "--cfg-scale", "1", "--steps",
                                str(CALLS), "-p", "x", "-t", str(THREADS), "--json", "-o",
-                               os.path.join(folder, "x.png"), *options], {})
+                               os.path.join(folder, "x.png"), *options], environment)
     steps = [float(number) if unit == "s/it" else 1 / float(number)
              for number, unit in re.findall(r"sample \d+/\d+ - ([\d.]+) (s/it|it/s)", log)]
     return {"unet": statistics.median(steps[1:]), "decode": json.loads(out)["seconds"]["decode"], "peak": peak}
+
+
+def run_one(name, programs, folder):
+    veneer, model, python = programs
+    for ours, options, environment in OURS:
+        if ours == name:
+            return run_veneer(veneer, model, options, environment, folder)
+    peer, environment = next(peer[1:] for peer in PEERS if peer[0] == name)
+    out, _, _ = measured([python, __file__, "--run", peer], {"OMP_NUM_THREADS": str(THREADS), **environment})
+    return json.loads(out.splitlines()[-1])
+
+
+def spread(runs, key):
+    values = [run[key] for run in runs if key in run]
+    return f"{min(values):.2f} to {max(values):.2f} s" if values else ""
+
+
+def print_table(results):
+    print("| program | UNet call | decode | peak memory | before the first call |\n| --- | --- | --- | --- | --- |")
+    for name, runs in results.items():
+        peak = max(run["peak"] for run in runs) / 1e9
+        print(f"| {name} | {spread(runs, 'unet')} | {spread(runs, 'decode')} | {peak:.1f} GB | "
+              f"{spread(runs, 'convert')} |")
 
 
 def main():
@@ -141,29 +170,28 @@ def main():
     parser.add_argument("programs", nargs="*", metavar="VENEER MODEL PYTHON")
     parser.add_argument("--run", metavar="NAME")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--results", metavar="FILE")
     options = parser.parse_args()
     if options.run:
         return run_peer(options.run)
     if len(options.programs) != 3:
         parser.error("expected VENEER MODEL PYTHON")
-    veneer, model, python = options.programs
-    results = {}
+    names = [ours[0] for ours in OURS] + [peer[0] for peer in PEERS]
+    results = {name: [] for name in names}
+    if options.results and os.path.exists(options.results):
+        with open(options.results, encoding="utf-8") as file:
+            results.update(json.load(file))
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(options.rounds):
-            for name, more in OURS:
-                results.setdefault(name, []).append(run_veneer(veneer, model, more, folder))
-            for name, peer, environment in PEERS:
-                threads = {"OMP_NUM_THREADS": str(THREADS)}
-                out, _, _ = measured([python, __file__, "--run", peer], {**threads, **environment})
-                results.setdefault(name, []).append(json.loads(out.splitlines()[-1]))
-    print("| program | UNet call | decode | peak memory | before the first call |\n| --- | --- | --- | --- | --- |")
-    for name, runs in results.items():
-        def spread(key, runs=runs):
-            values = [run[key] for run in runs]
-            return f"{min(values):.2f} to {max(values):.2f} s"
-        convert = spread("convert") if "convert" in runs[0] else ""
-        peak = max(run["peak"] for run in runs) / 1e9
-        print(f"| {name} | {spread('unet')} | {spread('decode')} | {peak:.1f} GB | {convert} |")
+        for turn in range(options.rounds):
+            for name in names:
+                if len(results[name]) > turn:
+                    continue
+                results[name].append(run_one(name, options.programs, folder))
+                print(name, results[name][-1], file=sys.stderr)
+                if options.results:
+                    with open(options.results, "w", encoding="utf-8") as file:
+                        json.dump(results, file, indent=1)
+    print_table(results)
     return None
 
 

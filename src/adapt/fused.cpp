@@ -69,8 +69,8 @@ Result<std::vector<Lowered>> lower_sets(const KeyGroup& keys, const Fusion& fusi
     for (const std::string& part : lowered.used) used.push_back(part == "oft_blocks" ? name : part);
     out.push_back(std::move(lowered));
   }
-  std::ranges::sort(used);
-  used.erase(std::ranges::unique(used).begin(), used.end());
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
   for (Lowered& lowered : out) lowered.used = used;
   return out;
 }

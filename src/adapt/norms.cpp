@@ -34,7 +34,7 @@ void for_each_row(const Site& site, std::span<const nn::Term> terms, double fact
   std::vector<double> rows;
   for_each_block(site, [&](int64_t first, int64_t count, const float* base) {
     rows.assign(base, base + count * width);
-    for (const nn::Term& term : terms) nn::add_term_rows(term, *site.layer, first, count, factor, base, rows.data());
+    for (const nn::Term& term : terms) nn::add_term_rows(term, width, first, count, factor, base, rows.data());
     for (int64_t row = 0; row < count; ++row)
       visit(first + row, std::span<const double>(rows.data() + row * width, static_cast<size_t>(width)));
   });

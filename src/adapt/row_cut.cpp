@@ -86,7 +86,7 @@ class Cutter {
       const int64_t width = whole->weight.row_values();
       std::fill_n(rows, count * width, 0.0f);
       for_runs(window, first, count, [&](int64_t from, int64_t to, int64_t run) {
-        nn::add_term_rows(kron, *whole, from, run, 1.0f, nullptr, rows + to * width);
+        nn::add_term_rows(kron, width, from, run, 1.0f, nullptr, rows + to * width);
       });
     };
     return nn::Term(std::move(dense));

@@ -101,7 +101,7 @@ class Evaluation {
 
   void add(const Term& term, size_t turned) {
     std::vector<double> delta(z_.size());
-    add_term_rows(term, layer_, first_, count_, 1.0, base_.data(), delta.data());
+    add_term_rows(term, layer_.weight.row_values(), first_, count_, 1.0, base_.data(), delta.data());
     turn_inputs(delta, turned);
     for (size_t i = 0; i < z_.size(); ++i) z_[i] += delta[i];
   }

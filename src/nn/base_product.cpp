@@ -26,8 +26,8 @@ void fold(const Layer& layer, const Overlay& overlay, int64_t first, int64_t beg
     }
   }
   for (const Addend& addend : overlay.folded)
-    add_term_rows(addend.term, layer, first + begin, end - begin, addend.factor, base ? base + begin * values : nullptr,
-                  from);
+    add_term_rows(addend.term, values, first + begin, end - begin, addend.factor,
+                  base ? base + begin * values : nullptr, from);
 }
 
 void decode(Context& context, const Layer& layer, const Overlay* overlay, int64_t first, int64_t count, float* rows) {

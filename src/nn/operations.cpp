@@ -212,7 +212,7 @@ Tensor embed(Context& context, const Layer& table, std::span<const int32_t> ids,
     if (!overlay) continue;
     base.assign(row, row + width);
     for (const Addend& addend : overlay->beside)
-      add_term_rows(addend.term, table, ids[i], 1, addend.factor, base.data(), row);
+      add_term_rows(addend.term, width, ids[i], 1, addend.factor, base.data(), row);
   }
   return y;
 }

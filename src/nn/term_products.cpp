@@ -92,7 +92,7 @@ void add_dense(Context& context, const Layer& layer, const Dense& dense, float f
         float* base_rows = dense.needs_base ? base.f32() + begin * values : nullptr;
         if (base_rows) layer.weight.decode_rows(first + begin, end - begin, base_rows);
         std::fill_n(rows, (end - begin) * values, 0.0f);
-        add_term_rows(dense, layer, first + begin, end - begin, factor, base_rows, rows);
+        add_term_rows(dense, values, first + begin, end - begin, factor, base_rows, rows);
       });
     }
     pack(context, delta.f32(), panel_shape(layer, count), layer.geometry, input_of(layer, x), panel);

@@ -80,17 +80,17 @@ bool is_additive(const Term& term) {
   return std::holds_alternative<Kron>(term) || std::holds_alternative<Dense>(term);
 }
 
-void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t count, float factor, const float* base,
+void add_term_rows(const Term& term, int64_t width, int64_t first, int64_t count, float factor, const float* base,
                    float* rows) {
-  add(term, Block<float>{first, count, layer.weight.row_values(), factor, base, rows});
+  add(term, Block<float>{first, count, width, factor, base, rows});
 }
 
-void add_term_rows(const Term& term, const Layer& layer, int64_t first, int64_t count, double factor, const float* base,
+void add_term_rows(const Term& term, int64_t width, int64_t first, int64_t count, double factor, const float* base,
                    double* rows) {
-  add(term, Block<double>{first, count, layer.weight.row_values(), factor, base, rows});
+  add(term, Block<double>{first, count, width, factor, base, rows});
 }
 
-Term with_row_factors(const Layer& layer, const Term& term, std::span<const float> factors) {
+Term with_row_factors(const Term& term, int64_t width, std::span<const float> factors) {
   if (const Pair* pair = std::get_if<Pair>(&term)) {
     Pair scaled = *pair;
     scaled.up = pair->up.clone();
@@ -104,14 +104,13 @@ Term with_row_factors(const Layer& layer, const Term& term, std::span<const floa
   rows.what = concat(describe(term), " under a gain");
   rows.needs_base = needs_base(term);
   rows.held_bytes = held_bytes(term) + static_cast<int64_t>(factors.size_bytes());
-  rows.rows = [&layer, term, factors = std::vector<float>(factors.begin(), factors.end()),
+  rows.rows = [term, width, factors = std::vector<float>(factors.begin(), factors.end()),
                needs_base = rows.needs_base](int64_t first, int64_t count, float* out) {
-    const int64_t values = layer.weight.row_values();
     std::vector<float> base;
-    if (needs_base) base.assign(out, out + count * values);
-    std::fill_n(out, count * values, 0.0f);
-    add_term_rows(term, layer, first, count, 1.0f, base.data(), out);
-    for (int64_t i = 0; i < count * values; ++i) out[i] *= factors[static_cast<size_t>(first + i / values)];
+    if (needs_base) base.assign(out, out + count * width);
+    std::fill_n(out, count * width, 0.0f);
+    add_term_rows(term, width, first, count, 1.0f, base.data(), out);
+    for (int64_t i = 0; i < count * width; ++i) out[i] *= factors[static_cast<size_t>(first + i / width)];
   };
   return rows;
 }

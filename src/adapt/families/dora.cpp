@@ -55,7 +55,8 @@ Status rewrite(const KeyGroup& keys, const Site& site, const LowerOptions& optio
   for (size_t i = 0; i < gains.size(); ++i) gains[i] = gain_of(magnitude.values()[i], norms[i], options);
   if (side == nn::Side::kOutput) {
     nn::Gain gain{to_tensor(gains, {site.rows}), side};
-    for (nn::Term& term : lowered.terms) term = nn::with_row_factors(*site.layer, term, gain.factors.values());
+    const int64_t width = site.layer->weight.row_values();
+    for (nn::Term& term : lowered.terms) term = nn::with_row_factors(term, width, gain.factors.values());
     lowered.terms.insert(lowered.terms.begin(), std::move(gain));
     return {};
   }

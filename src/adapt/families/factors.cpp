@@ -68,14 +68,11 @@ nn::Dense as_dense(nn::Term additive, const Site& site, std::string what) {
   nn::Dense dense;
   dense.held_bytes = nn::held_bytes(additive);
   dense.what = std::move(what);
-  // The layer's measures without its weight: rows may be asked for when the layer that was lowered for is gone.
-  nn::Layer measures;
-  measures.kind = site.layer->kind;
-  measures.weight.shape = site.layer->weight.shape;
-  measures.geometry = site.layer->geometry;
-  dense.rows = [additive = std::move(additive), measures](int64_t first, int64_t count, float* rows) {
-    std::fill_n(rows, count * measures.weight.row_values(), 0.0f);
-    nn::add_term_rows(additive, measures, first, count, 1.0f, nullptr, rows);
+  // Rows may be asked for when the layer that was lowered for is gone.
+  dense.rows = [additive = std::move(additive), width = site.layer->weight.row_values()](int64_t first, int64_t count,
+                                                                                         float* rows) {
+    std::fill_n(rows, count * width, 0.0f);
+    nn::add_term_rows(additive, width, first, count, 1.0f, nullptr, rows);
   };
   return dense;
 }

@@ -29,7 +29,6 @@ Dense doubled() {
 }
 
 TEST(TermRows, AreAddedWithTheirScaleInBothTypes) {
-  const Layer layer = layer_of({2, 2}, {0, 0, 0, 0});
   const std::vector<float> base{1, 2};
   const std::vector<std::pair<Term, std::vector<float>>> cases{
       {Pair{tensor({1, 2}, {1, 10}), tensor({2, 1}, {3, 4}), 2, Side::kOutput}, {100 + 24, 200 + 240}},
@@ -39,9 +38,9 @@ TEST(TermRows, AreAddedWithTheirScaleInBothTypes) {
   for (const auto& [term, expected] : cases) {
     ASSERT_TRUE(is_additive(term));
     std::vector<float> rows{100, 200};
-    add_term_rows(term, layer, 1, 1, 3.0f, base.data(), rows.data());
+    add_term_rows(term, 2, 1, 1, 3.0f, base.data(), rows.data());
     std::vector<double> exact{100, 200};
-    add_term_rows(term, layer, 1, 1, 3.0, base.data(), exact.data());
+    add_term_rows(term, 2, 1, 1, 3.0, base.data(), exact.data());
     EXPECT_EQ(rows, expected);
     EXPECT_EQ(exact, std::vector<double>(expected.begin(), expected.end()));
   }
