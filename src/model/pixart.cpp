@@ -33,11 +33,11 @@ struct Attention {
     v = builder.linear(name + ".to_v", width, width);
     out = builder.linear(name + ".to_out.0", width, width);
   }
-  // Queries of `x` on keys and values of `source`.
-  Tensor run(nn::Context& context, const Tensor& x, const Tensor& source, int64_t heads, const Tensor& mask) const {
+  // Queries of `x` on keys and values of the text, or of itself without one.
+  Tensor run(nn::Context& context, const Tensor& x, const Tensor* text, int64_t heads, const Tensor& mask) const {
     const Tensor query = nn::linear(context, *q, x);
-    const Tensor key = nn::linear(context, *k, source);
-    const Tensor value = nn::linear(context, *v, source);
+    const Tensor key = text ? nn::linear_once(context, *k, *text) : nn::linear(context, *k, x);
+    const Tensor value = text ? nn::linear_once(context, *v, *text) : nn::linear(context, *v, x);
     return nn::linear(context, *out, nn::attention(context, query, key, value, heads, {.key_mask = mask}));
   }
 };
@@ -264,8 +264,8 @@ Tensor PixArt::modulation(nn::Context& context, const std::vector<float>& table,
 void PixArt::run_block(nn::Context& context, const Block& block, const Conditions& conditions, Tensor& x) const {
   const Tensor vectors = modulation(context, block.table, conditions.time);
   Tensor y = nn::modulated_norm(context, x, vectors, 0, 1, settings_.epsilon);
-  nn::add_gated_(context, x, block.self.run(context, y, y, settings_.heads, {}), vectors, 2);
-  nn::add_(context, x, block.cross.run(context, x, conditions.text, settings_.heads, conditions.mask));
+  nn::add_gated_(context, x, block.self.run(context, y, nullptr, settings_.heads, {}), vectors, 2);
+  nn::add_(context, x, block.cross.run(context, x, &conditions.text, settings_.heads, conditions.mask));
   y = nn::modulated_norm(context, x, vectors, 3, 4, settings_.epsilon);
   nn::add_gated_(context, x, block.feed.run(context, y, device::Activation::kGeluTanh), vectors, 5);
 }

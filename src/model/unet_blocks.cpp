@@ -59,10 +59,9 @@ TransformerBlock::TransformerBlock(LayerBuilder& builder, const std::string& nam
 void TransformerBlock::attend(nn::Context& context, const AttentionLayers& layers, Tensor& x,
                               const Tensor* text) const {
   const Tensor normed = nn::layer_norm(context, *layers.norm, x, kLayerEpsilon);
-  const Tensor& source = text ? *text : normed;
   const Tensor q = nn::linear(context, *layers.q, normed);
-  const Tensor k = nn::linear(context, *layers.k, source);
-  const Tensor v = nn::linear(context, *layers.v, source);
+  const Tensor k = text ? nn::linear_once(context, *layers.k, *text) : nn::linear(context, *layers.k, normed);
+  const Tensor v = text ? nn::linear_once(context, *layers.v, *text) : nn::linear(context, *layers.v, normed);
   nn::add_(context, x, nn::linear(context, *layers.out, nn::attention(context, q, k, v, heads_)));
 }
 

@@ -4,6 +4,7 @@
 
 #include "device/arena.h"
 #include "device/device.h"
+#include "nn/kept_products.h"
 #include "nn/layer.h"
 #include "nn/overlay.h"
 #include "nn/panels.h"
@@ -16,6 +17,8 @@ struct Context {
   PanelCache& panels;
   const OverlaySet* overlays = nullptr;
   device::Compute compute = device::Compute::kF32;  // of base products
+  KeptProducts* kept = nullptr;                     // for linear_once; of this network, this input and these overlays
+  size_t kept_bytes = 0;                            // while measuring: what `kept` would come to
 
   // Measuring: the device is a dry one, nothing may be read or written.
   bool measuring() const { return arena.is_measuring(); }

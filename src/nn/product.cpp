@@ -138,6 +138,17 @@ Tensor linear(Context& context, const Layer& layer, const Tensor& x) {
   return y;
 }
 
+Tensor linear_once(Context& context, const Layer& layer, const Tensor& x) {
+  if (context.kept && !context.measuring())
+    if (const Tensor* kept = context.kept->find(layer)) return *kept;
+  const Tensor y = linear(context, layer, x);
+  if (context.measuring())
+    context.kept_bytes += y.bytes();
+  else if (context.kept)
+    context.kept->keep(layer, y);
+  return y;
+}
+
 Tensor conv2d(Context& context, const Layer& layer, const Tensor& x) {
   VENEER_CHECK(x.shape.rank() == 4 && x.shape[3] == layer.in());
   Tensor y = context.arena.allocate({x.shape[0], layer.geometry.out_height(x.shape[1], layer.kernel()),

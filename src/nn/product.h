@@ -8,6 +8,8 @@ namespace veneer::nn {
 
 // [..., in] -> [..., out].
 Tensor linear(Context& context, const Layer& layer, const Tensor& x);
+// The same for an `x` that is the same in every call: kept in `context.kept`, where there is one, by the first of them.
+Tensor linear_once(Context& context, const Layer& layer, const Tensor& x);
 // [batch, height, width, in] -> [batch, out_height, out_width, out].
 Tensor conv2d(Context& context, const Layer& layer, const Tensor& x);
 

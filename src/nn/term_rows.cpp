@@ -104,8 +104,8 @@ Term with_row_factors(const Term& term, int64_t width, std::span<const float> fa
   rows.what = concat(describe(term), " under a gain");
   rows.needs_base = needs_base(term);
   rows.held_bytes = held_bytes(term) + static_cast<int64_t>(factors.size_bytes());
-  rows.rows = [term, width, factors = std::vector<float>(factors.begin(), factors.end()),
-               needs_base = rows.needs_base](int64_t first, int64_t count, float* out) {
+  rows.rows = [term, width, factors = std::vector<float>(factors.begin(), factors.end()), needs_base = rows.needs_base](
+                  int64_t first, int64_t count, float* out) {
     std::vector<float> base;
     if (needs_base) base.assign(out, out + count * width);
     std::fill_n(out, count * width, 0.0f);

@@ -10,8 +10,10 @@ namespace veneer::pipeline {
 namespace {
 
 // The same on a dry device and on the real one: copies the result to `output` when there is one.
-auto network_call(const model::Denoiser& denoiser, const model::Denoiser::Input& input, Tensor& output) {
-  return [&denoiser, &input, &output](nn::Context& context) {
+auto network_call(const model::Denoiser& denoiser, const model::Denoiser::Input& input, nn::KeptProducts& kept,
+                  Tensor& output) {
+  return [&denoiser, &input, &kept, &output](nn::Context& context) {
+    context.kept = &kept;
     const Tensor predicted = denoiser.forward(context, input);
     if (!context.measuring()) std::copy_n(predicted.f32(), predicted.elements(), output.f32());
   };
@@ -66,7 +68,7 @@ GuidedDenoiser::GuidedDenoiser(const model::Denoiser& denoiser, Workplace& place
   output_ = Tensor::zeros({branches_, height, width, denoiser.latent_channels()});
   guided_.resize(count_);
   uncond_.resize(terms.guidance.keep_uncond ? count_ : 0);
-  place_.prepare(network_call(denoiser_, input_, output_));
+  place_.prepare(network_call(denoiser_, input_, kept_, output_));
 }
 
 void GuidedDenoiser::run_network(const sample::Scalings& scalings, std::span<const float> x) {
@@ -83,7 +85,7 @@ void GuidedDenoiser::run_network(const sample::Scalings& scalings, std::span<con
     }
   }
   input_.timestep = static_cast<float>(scalings.timestep);
-  place_.repeat(network_call(denoiser_, input_, output_));
+  place_.repeat(network_call(denoiser_, input_, kept_, output_));
 }
 
 std::span<const float> GuidedDenoiser::prediction(int branch) const {

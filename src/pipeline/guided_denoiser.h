@@ -67,6 +67,7 @@ class GuidedDenoiser {
   size_t count_;  // values of one latent
   int step_ = 0;
   model::Denoiser::Input input_;
+  nn::KeptProducts kept_;               // of the text in `input_`
   Tensor output_;                       // [branches, height, width, channels]
   std::vector<float> guided_, uncond_;  // denoised
 };

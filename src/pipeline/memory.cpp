@@ -16,7 +16,7 @@ Footprint measure(const std::function<void(nn::Context&)>& work, const nn::Overl
   nn::PanelCache panels(0);
   nn::Context context{*dry, arena, panels, overlays, compute};
   work(context);
-  return {arena.peak(), dry->flops()};
+  return {arena.peak(), context.kept_bytes, dry->flops()};
 }
 
 void Workplace::lay(std::shared_ptr<const nn::OverlaySet> overlays, const nn::LayerList& layers) {

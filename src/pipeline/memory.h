@@ -12,9 +12,11 @@
 
 namespace veneer::pipeline {
 
-// What a piece of work takes: bytes of activations, and operations of its products and attention.
+// What a piece of work takes: bytes of activations, of products kept from call to call, and operations of its products
+// and attention.
 struct Footprint {
   size_t bytes = 0;
+  size_t kept_bytes = 0;
   double flops = 0;
 };
 // Runs `work` once on a dry device.

@@ -74,7 +74,7 @@ Result<Plan> make_plan(const PlanInput& input) {
   const Footprint call =
       measure_denoise(*input.model.denoiser, input.condition, input.branches, height, width, overlays);
   const Footprint decoding = measure_decode(input.decoder, height, width, input.tiling);
-  plan.sample_bytes = call.bytes;
+  plan.sample_bytes = call.bytes + call.kept_bytes;
   plan.sample_flops = call.flops;
   plan.decode_bytes = decoding.bytes;
   if (!input.tiling.enabled) plan.decode_flops = decoding.flops;

@@ -21,7 +21,7 @@ struct Plan {
   std::vector<PartBytes> parts;
   uint64_t held_bytes = 0;     // of the weights, in memory of their own; the others are mapped from their files
   uint64_t adapter_bytes = 0;  // of the adapters' tensors
-  uint64_t sample_bytes = 0;   // activations of one model call, adapters included
+  uint64_t sample_bytes = 0;   // activations of one model call, adapters included, and what it keeps
   uint64_t decode_bytes = 0;   // activations of the decoder, a tile at a time
   uint64_t cache_bytes = 0;    // budget for decoded panels
   uint64_t available = 0;      // memory the machine could give; 0 = unknown

@@ -15,9 +15,10 @@ struct PackedWeight {
   Compute compute = Compute::kF32;
   size_t layout = 0;          // of oneDNN's products: which of its layouts
   int64_t winograd_tile = 0;  // of Winograd's: outputs along a side of a tile; else 0
+  bool gathered = false;      // a convolution's, packed as a product of gathered inputs
 };
 
-inline const PackedWeight& packed(const Panel* panel) { return *static_cast<const PackedWeight*>(panel->memory.get()); }
+inline PackedWeight& packed(const Panel* panel) { return *static_cast<PackedWeight*>(panel->memory.get()); }
 
 // Memory for a panel's weights with undefined content, that which it has where nobody else holds it and it is large
 // enough. Throws std::bad_alloc.
@@ -31,6 +32,7 @@ inline PackedWeight& reserve(Panel* panel, size_t bytes, Compute compute) {
   weight->compute = compute;
   weight->layout = 0;
   weight->winograd_tile = 0;
+  weight->gathered = false;
   panel->bytes = bytes;
   panel->fewest_pixels = 0;
   panel->most_pixels = std::numeric_limits<int64_t>::max();

@@ -1,11 +1,12 @@
 // Products that oneDNN does not take as they come: strided rows, and float32 where it wants bfloat16, go through dense
-// copies of a slice that stays in the cache; a 1x1 convolution is a product of pixels and weights; some with larger
-// kernels are Winograd's.
+// copies of a slice that stays in the cache; a 1x1 convolution is a product of pixels and weights; those with larger
+// kernels are Winograd's, gathered or direct, by their shapes.
 #include <algorithm>
 #include <utility>
 
 #include "device/cpu/bf16.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/gathered.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/panel.h"
 #include "device/cpu/winograd.h"
@@ -81,6 +82,7 @@ void pack_conv(Device& device, const PackConv& pack) {
   }
   CpuDevice& cpu = CpuDevice::of(device);
   if (cpu.strict()) return cpu.onednn.pack(pack);
+  if (is_best_gathered(pack)) return pack_gathered(cpu, pack);
   const WinogradRange range = winograd_range(pack);
   if (range.tile == 0)
     cpu.onednn.pack(pack);
@@ -98,6 +100,7 @@ void conv(Device& device, const Conv& conv) {
   }
   CpuDevice& cpu = CpuDevice::of(device);
   if (packed(conv.w).winograd_tile > 0) return conv_winograd(cpu, conv);
+  if (packed(conv.w).gathered) return conv_gathered(cpu, conv);
   if (conv.y_stride == shape[0]) return convolve(cpu, conv);
   // One image at a time through a dense copy.
   const int64_t pixels =

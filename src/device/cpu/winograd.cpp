@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "device/cpu/gathered.h"
 #include "device/cpu/panel.h"
 #include "device/cpu/parallel.h"
 
@@ -102,11 +103,11 @@ WinogradRange winograd_range(const PackConv& pack) {
   const Shape& shape = pack.shape;
   const bool fits = shape[2] == kKernel && shape[3] == kKernel && pack.geometry.stride == 1 &&
                     pack.geometry.groups == 1 && shape[0] >= kFewestChannels && shape[1] >= kFewestChannels;
-  if (!fits) return {0, 0, kMost};
+  const int64_t fewest = pack.geometry.groups == 1 ? kGatheredBelow : 0;
+  if (!fits) return {0, fewest, kMost};
+  if (pack.compute == Compute::kBf16) return {2, fewest, kMost};
   const int64_t pixels = pack.batch * pack.height * pack.width;
-  if (pixels < 256) return {0, 0, 255};
-  if (pack.compute == Compute::kBf16) return {2, 256, kMost};
-  return pixels < 1024 ? WinogradRange{2, 256, 1023} : WinogradRange{4, 1024, kMost};
+  return pixels < 1024 ? WinogradRange{2, fewest, 1023} : WinogradRange{4, 1024, kMost};
 }
 
 void pack_winograd(CpuDevice&, const PackConv& pack, int64_t tile) {

@@ -10,6 +10,7 @@
 namespace veneer::device::cpu {
 
 // Inputs of so many pixels (batch * height * width) are best cut into tiles of this side, in outputs; 0: not at all.
+// Smaller ones are gathered (gathered.h).
 struct WinogradRange {
   int64_t tile, fewest_pixels, most_pixels;
 };

@@ -53,6 +53,36 @@ TEST_P(Product, TheCacheChangesNoBit) {
   }
 }
 
+// Whatever x is later, where products are kept; counted beforehand, and computed each time where none are.
+TEST_P(Product, OfTheSameInputIsKept) {
+  const Layer layer = make_layer({7, 5}, {}, true, 8);
+  const Tensor first = Tensor::from(random_values(2 * 5, 9), {2, 5}),
+               other = Tensor::from(random_values(10, 10), {2, 5});
+  PanelCache panels(0);
+  device::Arena arena(size_t{1} << 20);
+  KeptProducts kept;
+  Context context{*device_, arena, panels};
+  const auto product_of = [&](const Tensor& x) {
+    const Tensor y = linear_once(context, layer, x);
+    return std::vector<float>(y.values().begin(), y.values().end());
+  };
+  const std::vector<float> of_first = product_of(first), of_other = product_of(other);
+  EXPECT_NE(of_first, of_other);
+  context.kept = &kept;
+  EXPECT_EQ(product_of(first), of_first);
+  EXPECT_EQ(product_of(other), of_first);
+  EXPECT_EQ(context.kept_bytes, 0u);
+
+  const auto dry = device::make_dry_device();
+  device::Arena measure = device::Arena::measuring();
+  KeptProducts none;
+  Context measuring{*dry, measure, panels};
+  measuring.kept = &none;
+  linear_once(measuring, layer, first);
+  EXPECT_EQ(measuring.kept_bytes, 2 * 7 * sizeof(float));
+  EXPECT_EQ(none.find(layer), nullptr);
+}
+
 // A panel that was kept for one size of input is made anew where another size is computed in another way.
 TEST_P(Product, WhatWasComputedBeforeChangesNoBit) {
   device_ = *device::open_device(GetParam(), 2, false);
