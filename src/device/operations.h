@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 
@@ -44,8 +45,26 @@ struct ConvGeometry {
   }
 };
 
+// The rows of a weight that is to be packed: numbers that are there, [rows, width], or made when the device asks for
+// them, so that they need not all be in memory at once. Borrowed while the operation runs.
+class RowSource {
+ public:
+  // Writes rows [first, first + count) to `out`. Called by any thread, for different rows at the same time; must not
+  // throw.
+  using Make = std::function<void(int64_t first, int64_t count, float* out)>;
+  RowSource(const float* values) : values_(values) {}
+  RowSource(const Make& make) : make_(&make) {}
+
+  const float* values() const { return values_; }  // null when they are to be made
+  void make(int64_t first, int64_t count, float* out) const { (*make_)(first, count, out); }
+
+ private:
+  const float* values_ = nullptr;
+  const Make* make_ = nullptr;
+};
+
 struct PackMatmul {
-  const float* rows;  // [out, in]
+  RowSource rows;  // [out, in]
   int64_t out, in;
   Panel* panel;
   Compute compute = Compute::kF32;  // of all products with this panel
@@ -62,7 +81,7 @@ struct Matmul {
 };
 
 struct PackConv {
-  const float* weight;  // [out, in / groups, kh, kw]
+  RowSource weight;  // [out, in / groups, kh, kw]
   Shape shape;
   ConvGeometry geometry;
   int64_t batch, height, width;  // of the input it will first meet: a hint for the choice of layout

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -21,8 +22,16 @@ using device::Activation;
 using device::ConvGeometry;
 using nn::LayerBuilder;
 
+constexpr int64_t kPoolGroups = 4;
+constexpr float kPoolEpsilon = 1e-5f;
+
+// x + conv(relu(norm(conv x))), 1x1 convolutions: what FLUX.2's blocks put in front.
+struct Pool {
+  const nn::Layer *widen, *norm, *narrow;
+};
 // relu(x + conv(relu(conv(relu(conv x))))), with a 1x1 convolution of x when widths differ.
 struct Block {
+  std::optional<Pool> pool;
   const nn::Layer* convs[3];
   const nn::Layer* skip = nullptr;
 };
@@ -51,8 +60,16 @@ int64_t count_layers(const io::WeightStore& store, const std::string& prefix) {
   return count;
 }
 
+Pool build_pool(LayerBuilder& builder, const std::string& name, int64_t width) {
+  const nn::Layer* widen = builder.conv2d(name + ".0", LayerBuilder::kAny, width, 1, {}, nn::Bias::kNone);
+  const int64_t inner = widen->weight.rows();
+  return {widen, builder.norm(name + ".1", inner, kPoolGroups),
+          builder.conv2d(name + ".3", width, inner, 1, {}, nn::Bias::kNone)};
+}
+
 Block build_block(LayerBuilder& builder, const std::string& name, int64_t in) {
   Block block;
+  if (builder.has(name + ".pool.0")) block.pool = build_pool(builder, name + ".pool", in);
   int64_t width = in;
   for (int i = 0; i < 3; ++i) {
     block.convs[i] = builder.conv2d(concat(name, ".conv.", 2 * i), LayerBuilder::kAny, width, 3, ConvGeometry::same(3));
@@ -62,9 +79,6 @@ Block build_block(LayerBuilder& builder, const std::string& name, int64_t in) {
   if (!block.skip && width != in)
     builder.fail({ErrorCode::kMismatch,
                   concat(name, ": takes ", in, " channels and gives ", width, " without a skip layer"), name});
-  if (builder.has(name + ".pool.0"))
-    builder.fail({ErrorCode::kUnsupported,
-                  concat(name, ": tiny autoencoders with a pooling branch (FLUX.2) are not supported yet"), name});
   return block;
 }
 
@@ -98,7 +112,17 @@ Sequence build_sequence(LayerBuilder& builder, const io::WeightStore& store, con
   return sequence;
 }
 
-Tensor run_block(nn::Context& context, const Block& block, const Tensor& x) {
+Tensor run_pool(nn::Context& context, const Pool& pool, const Tensor& x) {
+  Tensor y = nn::conv2d(context, *pool.widen, x);
+  y = nn::group_norm(context, *pool.norm, y, kPoolGroups, kPoolEpsilon);
+  nn::activate_(context, y, Activation::kRelu);
+  y = nn::conv2d(context, *pool.narrow, y);
+  nn::add_(context, y, x);
+  return y;
+}
+
+Tensor run_block(nn::Context& context, const Block& block, const Tensor& input) {
+  const Tensor x = block.pool ? run_pool(context, *block.pool, input) : input;
   Tensor y = nn::conv2d(context, *block.convs[0], x);
   nn::activate_(context, y, Activation::kRelu);
   y = nn::conv2d(context, *block.convs[1], y);
@@ -109,11 +133,14 @@ Tensor run_block(nn::Context& context, const Block& block, const Tensor& x) {
   return y;
 }
 
-// Each 3x3 convolution looks one pixel further at the size it works at.
-int64_t reach_of(const Sequence& sequence) {
+// Each 3x3 convolution looks one pixel further at the size it works at; a norm looks at all of them.
+std::optional<int64_t> reach_of(const Sequence& sequence) {
   double reach = 0, pixel = 1;  // latent pixels
   for (const Step& step : sequence.steps) {
-    if (std::holds_alternative<Block>(step)) reach += 3 * pixel;
+    if (const Block* block = std::get_if<Block>(&step)) {
+      if (block->pool) return std::nullopt;
+      reach += 3 * pixel;
+    }
     if (std::holds_alternative<Convolution>(step)) reach += pixel;
     if (std::holds_alternative<Double>(step)) pixel /= 2;
   }
@@ -164,7 +191,7 @@ class TinyAutoencoder final : public Autoencoder {
   }
   int64_t factor() const override { return decoder_ ? decoder_->factor : encoder_->factor; }
   int64_t latent_channels() const override { return decoder_ ? decoder_->in : encoder_->out; }
-  std::optional<int64_t> reach() const override { return decoder_ ? std::optional(reach_of(*decoder_)) : std::nullopt; }
+  std::optional<int64_t> reach() const override { return decoder_ ? reach_of(*decoder_) : std::nullopt; }
   bool can_encode() const override { return encoder_.has_value(); }
   bool can_decode() const override { return decoder_.has_value(); }
 

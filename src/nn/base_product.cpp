@@ -2,6 +2,7 @@
 #include "nn/base_product.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nn/product.h"
 #include "nn/term_rows.h"
@@ -13,55 +14,54 @@ namespace {
 constexpr int64_t kSliceBytes = int64_t{16} << 20;
 constexpr int64_t kSliceMultiple = 64;  // outputs; a whole number of the widest register blocks
 
-// Rows [begin, end) of a slice that starts at `first`: gains times the decoded rows, plus the terms.
-void fold(const Layer& layer, const Overlay& overlay, int64_t first, int64_t begin, int64_t end, float* rows,
-          float* base) {
+// Rows [first, first + count): gains times the decoded rows, plus the terms.
+void fold(const Layer& layer, const Overlay& overlay, int64_t first, int64_t count, float* rows) {
   const int64_t values = layer.weight.row_values();
-  float* const from = rows + begin * values;
-  if (base) std::copy_n(from, (end - begin) * values, base + begin * values);
+  std::vector<float> base;
+  if (std::ranges::any_of(overlay.folded, needs_base, &Addend::term)) base.assign(rows, rows + count * values);
   if (!overlay.gain_out.empty()) {
-    for (int64_t row = begin; row < end; ++row) {
+    for (int64_t row = 0; row < count; ++row) {
       const float gain = overlay.gain_out[static_cast<size_t>(first + row)];
       for (int64_t i = 0; i < values; ++i) rows[row * values + i] *= gain;
     }
   }
   for (const Addend& addend : overlay.folded)
-    add_term_rows(addend.term, values, first + begin, end - begin, addend.factor,
-                  base ? base + begin * values : nullptr, from);
+    add_term_rows(addend.term, values, first, count, addend.factor, base.data(), rows);
 }
 
-void decode(Context& context, const Layer& layer, const Overlay* overlay, int64_t first, int64_t count, float* rows) {
-  const int64_t values = layer.weight.row_values();
-  const bool folds = overlay && !overlay->folded.empty();
-  const bool keeps_base = folds && std::ranges::any_of(overlay->folded, needs_base, &Addend::term);
-  Tensor base = keeps_base ? context.arena.allocate({count * values}) : Tensor();
-  if (context.measuring()) return;
+void decode(const Layer& layer, const Overlay* overlay, int64_t first, int64_t count, float* rows) {
   const codec::Weight& weight = overlay ? overlay->weight_of(layer) : layer.weight;
-  for_row_tasks(count, values, [&](int64_t begin, int64_t end) {
-    weight.decode_rows(first + begin, end - begin, rows + begin * values);
-    if (folds) fold(layer, *overlay, first, begin, end, rows, keeps_base ? base.f32() : nullptr);
-  });
+  weight.decode_rows(first, count, rows);
+  if (overlay && !overlay->folded.empty()) fold(layer, *overlay, first, count, rows);
 }
 
-// The slice [first, first + count) of the layer's outputs, from the cache or made now. `made` holds what was made.
+// The slice [first, first + count) of the layer's outputs, from the cache or made now.
 const device::Panel& panel_of(Context& context, const Layer& layer, const Overlay* overlay, int64_t first,
-                              int64_t count, const Input& x, device::Panel& made) {
+                              int64_t count, const Input& x) {
   const void* key = overlay && overlay->has_own_panels() ? static_cast<const void*>(overlay) : &layer;
   if (const device::Panel* cached = context.panels.find(key, first); cached && cached->suits(x.rows())) return *cached;
-  Tensor scratch = context.arena.allocate({count * layer.weight.row_values()});
-  decode(context, layer, overlay, first, count, scratch.f32());
-  // A cached panel must own its memory, so that of the last slice is used again only when it was not kept.
-  pack(context, scratch.f32(), panel_shape(layer, count), layer.geometry, x, made, context.compute);
-  if (context.panels.keep(key, first, made)) {
-    made = {};
-    return *context.panels.find(key, first);
+  const device::RowSource::Make rows = [&](int64_t begin, int64_t n, float* out) {
+    decode(layer, overlay, first + begin, n, out);
+  };
+  const auto make = [&](device::Panel& panel) {
+    pack(context, rows, panel_shape(layer, count), layer.geometry, x, panel, context.compute);
+  };
+  device::Panel& spare = context.panels.spare();
+  const size_t least = static_cast<size_t>(count * layer.weight.row_values()) * sizeof(uint16_t);
+  if (context.panels.room() >= least) {  // a cached panel owns memory of its own size
+    device::Panel fresh;
+    make(fresh);
+    if (context.panels.keep(key, first, fresh)) return *context.panels.find(key, first);
+    spare = std::move(fresh);
+  } else {
+    make(spare);
   }
-  return made;
+  return spare;
 }
 
 }  // namespace
 
-void pack(Context& context, const float* values, const Shape& shape, const device::ConvGeometry& geometry,
+void pack(Context& context, const device::RowSource& values, const Shape& shape, const device::ConvGeometry& geometry,
           const Input& x, device::Panel& panel, device::Compute compute) {
   if (shape.rank() == 4) {
     context.device.run(device::PackConv{values, shape, geometry, x.batch, x.height, x.width, &panel, compute});
@@ -97,9 +97,8 @@ int64_t slice_rows(const Layer& layer) {
 void base_product(Context& context, const Layer& layer, const Overlay* overlay, const Input& x, Output y,
                   bool accumulate) {
   const int64_t out = layer.out(), step = slice_rows(layer);
-  device::Panel made;
   for (int64_t first = 0; first < out; first += step) {
-    const device::Panel& panel = panel_of(context, layer, overlay, first, std::min(step, out - first), x, made);
+    const device::Panel& panel = panel_of(context, layer, overlay, first, std::min(step, out - first), x);
     multiply(context, panel, layer.geometry, x, {y.data + first, y.stride}, accumulate);
   }
 }

@@ -19,9 +19,9 @@ struct Output {
   int64_t stride;
 };
 
-// A panel of plain numbers: [out, in], or [out, in / groups, kh, kw] for a convolution with the given geometry. Terms
+// A panel of rows of numbers: [out, in], or [out, in / groups, kh, kw] for a convolution with the given geometry. Terms
 // are multiplied in float32, whatever the base product is.
-void pack(Context& context, const float* values, const Shape& shape, const device::ConvGeometry& geometry,
+void pack(Context& context, const device::RowSource& values, const Shape& shape, const device::ConvGeometry& geometry,
           const Input& x, device::Panel& panel, device::Compute compute = device::Compute::kF32);
 
 void multiply(Context& context, const device::Panel& panel, const device::ConvGeometry& geometry, const Input& x,

@@ -22,6 +22,7 @@ bool PanelCache::keep(const void* key, int64_t first, const device::Panel& panel
 void PanelCache::clear() {
   panels_.clear();
   bytes_ = 0;
+  spare_ = {};
 }
 
 void PanelCache::set_budget(size_t budget_bytes) {

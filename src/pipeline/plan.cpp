@@ -40,6 +40,12 @@ uint64_t default_cache_bytes(uint64_t available, uint64_t used, uint64_t all_pan
   return budget < all_panels / 4 ? 0 : budget;
 }
 
+TilingOptions tiling_within(const TilingOptions& asked, uint64_t whole_bytes, uint64_t available) {
+  TilingOptions tiling = asked;
+  tiling.enabled = asked.enabled || (available > 0 && whole_bytes > available);
+  return tiling;
+}
+
 namespace {
 
 // Of a network's products at most: sizes rounded up to whole vectors, and a 3x3 kernel as the 36 numbers that it may
@@ -73,15 +79,17 @@ Result<Plan> make_plan(const PlanInput& input) {
   const nn::OverlaySet* overlays = input.stack ? input.stack->overlays_of(io::Part::kDenoiser) : nullptr;
   const Footprint call =
       measure_denoise(*input.model.denoiser, input.condition, input.branches, height, width, overlays);
-  const Footprint decoding = measure_decode(input.decoder, height, width, input.tiling);
+  plan.available = available_memory();
+  if (plan.available > 0) plan.available += input.cached_bytes;  // which would make room
+  Footprint decoding = measure_decode(input.decoder, height, width, input.tiling);
+  plan.tiling = tiling_within(input.tiling, decoding.bytes, plan.available);
+  if (plan.tiling != input.tiling) decoding = measure_decode(input.decoder, height, width, plan.tiling);
   plan.sample_bytes = call.bytes + call.kept_bytes;
   plan.sample_flops = call.flops;
   plan.decode_bytes = decoding.bytes;
-  if (!input.tiling.enabled) plan.decode_flops = decoding.flops;
+  if (!plan.tiling.enabled) plan.decode_flops = decoding.flops;
   if (input.stack) plan.adapter_bytes = static_cast<uint64_t>(input.stack->receipt.held_bytes);
   plan.held_bytes = input.held_bytes;
-  plan.available = available_memory();
-  if (plan.available > 0) plan.available += input.cached_bytes;  // which would make room
   // Mapped weights can leave memory and come back; activations cannot, and the phases follow each other.
   const uint64_t needed = std::max(plan.sample_bytes, plan.decode_bytes);
   const uint64_t panels = panel_bytes(input.model.denoiser.get()) + panel_bytes(input.model.vae.get()) +
@@ -93,7 +101,7 @@ Result<Plan> make_plan(const PlanInput& input) {
                  concat("a picture of ", input.size.width, "x", input.size.height, " needs ", bytes_text(needed),
                         " for its activations (a model call ", bytes_text(plan.sample_bytes), ", decoding ",
                         bytes_text(plan.decode_bytes), "), the machine can give ", bytes_text(plan.available),
-                        "; ask for a smaller picture or use --vae-tiling"),
+                        "; ask for a smaller picture"),
                  "plan"};
   return plan;
 }

@@ -22,9 +22,10 @@ struct Plan {
   uint64_t held_bytes = 0;     // of the weights, in memory of their own; the others are mapped from their files
   uint64_t adapter_bytes = 0;  // of the adapters' tensors
   uint64_t sample_bytes = 0;   // activations of one model call, adapters included, and what it keeps
-  uint64_t decode_bytes = 0;   // activations of the decoder, a tile at a time
+  uint64_t decode_bytes = 0;   // activations of the decoder, of a tile where it goes in tiles
   uint64_t cache_bytes = 0;    // budget for decoded panels
   uint64_t available = 0;      // memory the machine could give; 0 = unknown
+  TilingOptions tiling;        // what encoding and decoding go by: as asked for, or tiles where the whole does not fit
   double sample_flops = 0, decode_flops = 0;  // of one model call, and of decoding (0 when it goes in tiles)
 
   Json to_json() const;
@@ -36,6 +37,9 @@ struct Plan {
 // more than `all_panels`, and none where it would hold less than a quarter of them, which saves two or three per cent
 // of a step. `available` is 0 when it is not known.
 uint64_t default_cache_bytes(uint64_t available, uint64_t used, uint64_t all_panels);
+
+// What was asked for, or tiles where decoding the whole picture takes more than is `available` (0: not known).
+TilingOptions tiling_within(const TilingOptions& asked, uint64_t whole_bytes, uint64_t available);
 
 struct PlanInput {
   const io::ModelFiles& files;

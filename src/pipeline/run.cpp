@@ -140,7 +140,7 @@ Status Run::prepare_given_picture() {
   };
   VENEER_TRY(prepared,
              prepare_picture({request_.init_image, request_.mask, resolved_.picture_input, resolved_.size.width,
-                              resolved_.size.height, request_.tiling, draw},
+                              resolved_.size.height, plan_.tiling, draw},
                              state_.picture_encoder(), state_.model.family->latent, tile_progress(Phase::kEncode)));
   given_ = std::move(prepared);
   return {};
@@ -184,7 +184,7 @@ Result<io::Image> Run::decode(const Tensor& latents) {
   // Panels make room for a decoder that does not fit beside them; the next picture decodes them again.
   if (const uint64_t available = available_memory(); available > 0 && available < plan_.decode_bytes)
     state_.panels.clear();
-  VENEER_TRY(decoded, decode_latents(state_.decoder(), state_.decoder_place(), latents, request_.tiling,
+  VENEER_TRY(decoded, decode_latents(state_.decoder(), state_.decoder_place(), latents, plan_.tiling,
                                      tile_progress(Phase::kDecode)));
   io::Image image = image_from_tensor(decoded);
   return given_.mask.empty() ? image : keep_unmasked(image, given_.picture, given_.mask);
@@ -264,7 +264,7 @@ Parameters Run::parameters(int64_t seed) const {
   p.vae = base_name(state_.options.paths.vae);
   p.tiny_vae = state_.options.tiny_vae_preview_only ? std::string() : base_name(state_.options.paths.tiny_vae);
   if (request_.init_image) p.strength = request_.strength;
-  if (request_.tiling.enabled) p.tiling = request_.tiling;
+  if (plan_.tiling.enabled) p.tiling = plan_.tiling;
   p.compute = state_.compute() == device::Compute::kBf16 ? "bf16" : "f32";
   return p;
 }
@@ -294,6 +294,8 @@ Result<RunResult> Run::carry_out() {
   plan_ = std::move(plan);
   state_.panels.set_budget(plan_.cache_bytes);
   state_.log.info(plan_.line());
+  if (plan_.tiling != request_.tiling)
+    warn("the picture is decoded in tiles: as a whole it would take more memory than the machine can give");
   result_.report.plan = plan_.to_json();
   VENEER_TRY_STATUS(encode_text());
   result_.report.seconds["text"] = seconds_since(start);

@@ -27,7 +27,8 @@ class CpuDevice final : public Device {
 
   OneDnn onednn;
   Buffer slice_x, slice_y;     // dense copies of strided rows (products.cpp)
-  Buffer components, sums;     // winograd.cpp
+  Buffer made_rows;            // row_blocks.h
+  Buffer components, sums;     // winograd.cpp, gathered.cpp
   Buffer packed_keys, blocks;  // attention.cpp
   Buffer moments, affine;      // norms.cpp
 

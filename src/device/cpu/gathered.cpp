@@ -73,7 +73,7 @@ bool is_best_gathered(const PackConv& pack) {
 
 void pack_gathered(CpuDevice& device, const PackConv& pack) {
   const int64_t width = pack.shape[1] * pack.shape[2] * pack.shape[3];
-  device.onednn.pack(PackMatmul{pack.weight, pack.shape[0], width, pack.panel, pack.compute});
+  pack_matmul(device, {pack.weight, pack.shape[0], width, pack.panel, pack.compute});
   packed(pack.panel).gathered = true;
   pack.panel->shape = pack.shape;
   pack.panel->most_pixels = kGatheredBelow - 1;

@@ -24,9 +24,30 @@ constexpr size_t kMostPrimitives = 1024;  // some picture sizes of the largest n
 // How weights of one shape are packed.
 struct Packing {
   size_t layout;
+  std::optional<BlockedLayout> blocks;
   memory from, to;
   dnnl::reorder reorder;
 };
+
+// How oneDNN describes blocks; empty for any other layout.
+std::optional<BlockedLayout> blocks_of(const memory::desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (desc.get_format_kind() != memory::format_kind::blocked || desc.get_data_type() != Type::f32) return std::nullopt;
+  const int inner = desc.get_inner_nblks();
+  const memory::dims sizes = desc.get_inner_blks(), sides = desc.get_inner_idxs(), strides = desc.get_strides();
+  const size_t rank = desc.get_dims().size();
+#else
+  const dnnl_memory_desc_t& data = desc.data;
+  if (data.format_kind != dnnl_blocked || data.data_type != dnnl_f32) return std::nullopt;
+  const dnnl_blocking_desc_t& blocking = data.format_desc.blocking;
+  const int inner = blocking.inner_nblks;
+  const dnnl_dim_t *sizes = blocking.inner_blks, *sides = blocking.inner_idxs, *strides = blocking.strides;
+  const int rank = data.ndims;
+#endif
+  if (rank != 2 || inner != 2 || sides[0] != 0 || sides[1] != 1) return std::nullopt;
+  if (sizes[0] % 4 != 0 || sizes[1] % BlockedLayout::kLeastOut != 0) return std::nullopt;
+  return BlockedLayout{sizes[0], sizes[1], strides[0], strides[1]};
+}
 
 // A product that is ready to run; the memory objects get their addresses at each call.
 struct Primitive {
@@ -130,6 +151,7 @@ struct OneDnn::State {
   size_t layout_index(const memory::desc& layout);
   template <typename Choose>
   Packing& packing(const Key& key, const memory::desc& given, const Choose& choose);
+  Packing& packing(const PackMatmul& pack);
   void fill(Panel* panel, const float* weight, Compute compute, Packing& packing);
   template <typename Describe>
   Primitive& primitive(const Key& key, size_t layout, const memory::desc& any, const Describe& describe);
@@ -165,7 +187,8 @@ Packing& OneDnn::State::packing(const Key& key, const memory::desc& given, const
   if (packings.size() >= kMostPrimitives) packings.clear();
   const memory::desc layout = choose();
   const memory from(given, engine, nullptr), to(layout, engine, nullptr);
-  return packings.emplace(key, Packing{layout_index(layout), from, to, dnnl::reorder(from, to)}).first->second;
+  return packings.emplace(key, Packing{layout_index(layout), blocks_of(layout), from, to, dnnl::reorder(from, to)})
+      .first->second;
 }
 
 void OneDnn::State::fill(Panel* panel, const float* weight, Compute compute, Packing& packing) {
@@ -245,26 +268,39 @@ bool OneDnn::multiplies_bf16() const {
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kNeeded) == kNeeded;  // each has a bit of its own
 }
 
-void OneDnn::pack(const PackMatmul& pack) {
-  guarded([&] {
-    const Type type = type_of(pack.compute);
-    const memory::dims shape = {pack.in, pack.out};
-    const memory::desc given(shape, Type::f32, Tag::ba);
-    const auto choose = [&]() -> memory::desc {
-      if (!state_->packs_matmul()) return given;
-      constexpr int64_t kRows = 1024;  // the layout depends on the weight alone; any number of rows finds it
-      const memory::desc any(shape, type, Tag::any);
-      return matmul_primitive({rows_desc(kRows, pack.in, type), any, rows_desc(kRows, pack.out, Type::f32)},
-                              attributes(false), state_->engine)
-          .weights_desc();
-    };
-    const Key key = {kPackMatmul, static_cast<int64_t>(type), pack.out, pack.in};
+Packing& OneDnn::State::packing(const PackMatmul& pack) {
+  const Type type = type_of(pack.compute);
+  const memory::dims shape = {pack.in, pack.out};
+  const memory::desc given(shape, Type::f32, Tag::ba);
+  const auto choose = [&]() -> memory::desc {
+    if (!packs_matmul()) return given;
+    constexpr int64_t kRows = 1024;  // the layout depends on the weight alone; any number of rows finds it
+    const memory::desc any(shape, type, Tag::any);
+    return matmul_primitive({rows_desc(kRows, pack.in, type), any, rows_desc(kRows, pack.out, Type::f32)},
+                            attributes(false), engine)
+        .weights_desc();
+  };
+  return packing(Key{kPackMatmul, static_cast<int64_t>(type), pack.out, pack.in}, given, choose);
+}
+
+std::optional<BlockedLayout> OneDnn::reserve_blocked(const PackMatmul& pack) {
+  return guarded([&]() -> std::optional<BlockedLayout> {
+    const Packing& packing = state_->packing(pack);
+    if (!packing.blocks) return std::nullopt;
     pack.panel->shape = {pack.out, pack.in};
-    state_->fill(pack.panel, pack.rows, pack.compute, state_->packing(key, given, choose));
+    reserve(pack.panel, packing.to.get_desc().get_size(), pack.compute).layout = packing.layout;
+    return packing.blocks;
   });
 }
 
-void OneDnn::pack(const PackConv& pack) {
+void OneDnn::pack(const PackMatmul& pack, const float* rows) {
+  guarded([&] {
+    pack.panel->shape = {pack.out, pack.in};
+    state_->fill(pack.panel, rows, pack.compute, state_->packing(pack));
+  });
+}
+
+void OneDnn::pack(const PackConv& pack, const float* weight) {
   guarded([&] {
     const Type type = type_of(pack.compute);
     const ConvGeometry& g = pack.geometry;
@@ -283,7 +319,7 @@ void OneDnn::pack(const PackConv& pack) {
                      pack.batch,  pack.height,
                      pack.width};
     pack.panel->shape = s;
-    state_->fill(pack.panel, pack.weight, pack.compute,
+    state_->fill(pack.panel, weight, pack.compute,
                  state_->packing(key, filter_desc(s, g.groups, Type::f32, true), choose));
   });
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/operations.h"
@@ -19,6 +20,13 @@ struct BatchedMatmul {
   float* y;         // [count, rows, out]
 };
 
+// Weights [in, out] in float32 as blocks of [block_in][block_out], zeros beyond the sizes.
+struct BlockedLayout {
+  static constexpr int64_t kLeastOut = 16;  // block_out is a multiple of it
+  int64_t block_in, block_out;
+  int64_t in_stride, out_stride;  // values between neighbouring blocks along either side
+};
+
 class OneDnn {
  public:
   OneDnn();  // throws std::bad_alloc
@@ -30,8 +38,12 @@ class OneDnn {
   bool multiplies_bf16() const;         // by instructions made for it
 
   // All of these throw std::bad_alloc when memory is short.
-  void pack(const PackMatmul& pack);
-  void pack(const PackConv& pack);
+  // Memory for the panel, with undefined content, when its layout is one of blocks that the caller can fill; else
+  // nothing, and pack() is what fills it.
+  std::optional<BlockedLayout> reserve_blocked(const PackMatmul& pack);
+  // `rows` and `weight` are the values of the operation's own source.
+  void pack(const PackMatmul& pack, const float* rows);
+  void pack(const PackConv& pack, const float* weight);
   // x is dense and of the panel's type, in the place of the operation's own; y_stride == out.
   void run(const Matmul& product, const void* x);
   void run(const Conv& conv, const void* x);

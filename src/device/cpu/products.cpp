@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "device/cpu/bf16.h"
+#include "device/cpu/blocked.h"
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/gathered.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/panel.h"
+#include "device/cpu/row_blocks.h"
 #include "device/cpu/winograd.h"
 
 namespace veneer::device::cpu {
@@ -56,9 +58,17 @@ void convolve(CpuDevice& device, const Conv& conv) {
   device.onednn.run(conv, operand(device, {conv.x, channels}, pixels, channels, conv.w));
 }
 
+void pack_direct(CpuDevice& device, const PackConv& pack) {
+  device.onednn.pack(pack, all_rows(device, pack.weight, pack.shape[0], pack.shape.elements() / pack.shape[0]));
+}
+
 }  // namespace
 
-void pack_matmul(Device& device, const PackMatmul& pack) { CpuDevice::of(device).onednn.pack(pack); }
+void pack_matmul(Device& device, const PackMatmul& pack) {
+  CpuDevice& cpu = CpuDevice::of(device);
+  if (const auto layout = cpu.onednn.reserve_blocked(pack)) return pack_blocked(cpu, pack, *layout);
+  cpu.onednn.pack(pack, all_rows(cpu, pack.rows, pack.out, pack.in));
+}
 
 void matmul(Device& device, const Matmul& product) {
   const int64_t out = product.w->shape[0], in = product.w->shape[1];
@@ -81,11 +91,11 @@ void pack_conv(Device& device, const PackConv& pack) {
     return;
   }
   CpuDevice& cpu = CpuDevice::of(device);
-  if (cpu.strict()) return cpu.onednn.pack(pack);
+  if (cpu.strict()) return pack_direct(cpu, pack);
   if (is_best_gathered(pack)) return pack_gathered(cpu, pack);
   const WinogradRange range = winograd_range(pack);
   if (range.tile == 0)
-    cpu.onednn.pack(pack);
+    pack_direct(cpu, pack);
   else
     pack_winograd(cpu, pack, range.tile);
   pack.panel->fewest_pixels = range.fewest_pixels;

@@ -7,7 +7,7 @@
 
 #include "device/cpu/gathered.h"
 #include "device/cpu/panel.h"
-#include "device/cpu/parallel.h"
+#include "device/cpu/row_blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/winograd.cpp"
@@ -110,16 +110,18 @@ WinogradRange winograd_range(const PackConv& pack) {
   return pixels < 1024 ? WinogradRange{2, fewest, 1023} : WinogradRange{4, 1024, kMost};
 }
 
-void pack_winograd(CpuDevice&, const PackConv& pack, int64_t tile) {
+void pack_winograd(CpuDevice& device, const PackConv& pack, int64_t tile) {
   const int64_t out = pack.shape[0], in = pack.shape[1], plane = out * in;
   const auto bytes = static_cast<int64_t>(bytes_of(pack.compute));
   PackedWeight& weight = reserve(pack.panel, static_cast<size_t>(components_of(tile) * plane * bytes), pack.compute);
   weight.winograd_tile = tile;
   pack.panel->shape = pack.shape;
-  parallel_for(out, [&](int64_t n) {
-    HWY_DYNAMIC_DISPATCH(TransformFiltersOfTile)
-    (tile, {pack.weight + n * in * kKernel * kKernel, in, pack.compute, weight.bytes.get() + n * in * bytes, plane});
-  });
+  const int64_t width = in * kKernel * kKernel;
+  for_row_blocks(device, pack.weight, out, width, rows_together(width),
+                 [&](int64_t begin, int64_t end, const float* rows) {
+                   for (int64_t n = begin; n < end; ++n) HWY_DYNAMIC_DISPATCH(TransformFiltersOfTile)
+                   (tile, {rows + (n - begin) * width, in, pack.compute, weight.bytes.get() + n * in * bytes, plane});
+                 });
 }
 
 void conv_winograd(CpuDevice& device, const Conv& conv) {

@@ -1,4 +1,5 @@
 // Matrix product and convolution by their definitions. A panel is a copy of the weights.
+#include <algorithm>
 #include <vector>
 
 #include "device/ref/kernels.h"
@@ -8,8 +9,12 @@ namespace {
 
 using Weights = std::vector<float>;
 
-void store(const float* weights, const Shape& shape, Panel* panel) {
-  auto copy = std::make_shared<Weights>(weights, weights + shape.elements());
+void store(const RowSource& weights, const Shape& shape, Panel* panel) {
+  auto copy = std::make_shared<Weights>(static_cast<size_t>(shape.elements()));
+  if (weights.values())
+    std::copy_n(weights.values(), copy->size(), copy->data());
+  else
+    weights.make(0, shape[0], copy->data());
   *panel = {shape, copy->size() * sizeof(float), std::move(copy)};
 }
 

@@ -82,6 +82,46 @@ TEST_P(ProductTest, OnePanelServesAnyNumberOfRows) {
   }
 }
 
+// Rows that are made when the device asks for them, in whatever pieces it likes, give the panel that ready ones give.
+TEST_P(ProductTest, RowsMadeOnDemandChangeNoBit) {
+  Random random(4);
+  const auto maker = [](const Values& w, int64_t width) {
+    return RowSource::Make([&w, width](int64_t first, int64_t count, float* out) {
+      std::copy_n(w.data() + first * width, count * width, out);
+    });
+  };
+  for (const auto& [out, in] : {std::pair<int64_t, int64_t>{65, 50}, {7, 3}, {320, 96}, {1300, 70}, {48, 1283}}) {
+    SCOPED_TRACE(concat("matmul ", in, " -> ", out));
+    const Values w = random.normal(out * in), x = random.normal(5 * in);
+    const RowSource::Make made = maker(w, in);
+    const auto product_of = [&](const RowSource& rows) {
+      Panel panel;
+      device->run(PackMatmul{rows, out, in, &panel});
+      Values y(static_cast<size_t>(5 * out));
+      device->run(Matmul{x.data(), 5, in, &panel, y.data(), out});
+      return y;
+    };
+    EXPECT_EQ(product_of(made), product_of(w.data()));
+  }
+  for (const int64_t size : {6, 16, 33})
+    for (const int64_t groups : {1, 4}) {
+      SCOPED_TRACE(concat("conv of ", size, " pixels a side, ", groups, " groups"));
+      ConvGeometry geometry = ConvGeometry::same(3);
+      geometry.groups = groups;
+      const Shape shape{104, 40 / groups, 3, 3};
+      const Values w = random.normal(shape.elements()), x = random.normal(size * size * 40);
+      const RowSource::Make made = maker(w, shape.elements() / shape[0]);
+      const auto product_of = [&](const RowSource& rows) {
+        Panel panel;
+        device->run(PackConv{rows, shape, geometry, 1, size, size, &panel});
+        Values y(static_cast<size_t>(size * size * shape[0]));
+        device->run(Conv{x.data(), 1, size, size, &panel, geometry, y.data(), shape[0]});
+        return y;
+      };
+      EXPECT_EQ(product_of(made), product_of(w.data()));
+    }
+}
+
 struct ConvCase {
   int64_t batch, height, width, in, out, kernel_height, kernel_width;
   ConvGeometry geometry;

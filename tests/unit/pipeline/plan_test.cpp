@@ -20,6 +20,17 @@ TEST(Plan, UnknownMemoryIsTakenForLittle) {
   EXPECT_EQ(default_cache_bytes(0, 200, uint64_t{5} << 30), uint64_t{3} << 29);
 }
 
+TEST(Plan, DecodesInTilesWhereTheWholeDoesNotFit) {
+  TilingOptions asked;
+  asked.tile_width = 48;
+  EXPECT_EQ(tiling_within(asked, 1000, 1000), asked);
+  EXPECT_EQ(tiling_within(asked, 1000, 0), asked);  // not known
+  TilingOptions tiled = asked;
+  tiled.enabled = true;
+  EXPECT_EQ(tiling_within(asked, 1001, 1000), tiled);
+  EXPECT_EQ(tiling_within(tiled, 10, 1000), tiled);
+}
+
 TEST(Plan, TheLineSaysWhatIsHeld) {
   Plan plan;
   plan.parts = {{io::Part::kDenoiser, 3'000'000}, {io::Part::kVae, 1'000'000}};
