@@ -9,7 +9,7 @@
 namespace veneer::bench {
 namespace {
 
-constexpr int64_t kValuesPerTask = 1 << 16, kLeastRows = 48;
+constexpr int64_t kValuesPerTask = 1 << 16, kLeastRows = 64;
 
 void decode(const codec::Weight& weight, float* out) {
   const int64_t step = std::max(kLeastRows, kValuesPerTask / weight.row_values());

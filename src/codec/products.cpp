@@ -54,17 +54,23 @@ void AddColumns(const Product<Real>& p, const Real* left, int64_t begin, int64_t
     }
 }
 
+// As many rows from `row` on as there are, `kRows` at a time; the first that is left.
+template <int kRows, typename Real>
+int64_t AddRows(const Product<Real>& p, int64_t row, int64_t rows, int64_t begin, int64_t end, Real* out) {
+  for (; row + kRows <= rows; row += kRows)
+    AddColumns<kRows>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
+  return row;
+}
+
 // In strips of columns of which the right factor has so few that they stay in the nearest cache for all rows.
 template <typename Real>
 HWY_INLINE void AddStrips(const Product<Real>& p, int64_t rows, Real* out) {
   constexpr int64_t kStrip = 512 / sizeof(Real);
-  constexpr int kTogether = 6;
   for (int64_t begin = 0; begin < p.columns; begin += kStrip) {
     const int64_t end = std::min(begin + kStrip, p.columns);
-    int64_t row = 0;
-    for (; row + kTogether <= rows; row += kTogether)
-      AddColumns<kTogether>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
-    for (; row < rows; ++row) AddColumns<1>(p, p.left + row * p.left_stride, begin, end, out + row * p.out_stride);
+    int64_t row = AddRows<6>(p, 0, rows, begin, end, out);
+    row = AddRows<4>(p, row, rows, begin, end, out);
+    AddRows<1>(p, row, rows, begin, end, out);
   }
 }
 

@@ -75,7 +75,7 @@ void spread(const SdnqLayout& layout, const float* numbers, std::vector<float>& 
 class RowScaler {
  public:
   explicit RowScaler(const Rows& rows) : layout_(rows.layout), scales_(rows), values_(rows.values()) {
-    if (!spreads()) return;
+    if (!spreads() || repeats()) return;
     scale_line_.resize(static_cast<size_t>(values_));
     zero_line_.resize(static_cast<size_t>(values_));
     if (layout_.scale_row == 0) spread_row(0);
@@ -85,6 +85,7 @@ class RowScaler {
   void apply(int64_t row, float* values) {
     if (layout_.is_codebook()) return look_up(row, values);
     if (!spreads()) return scale_runs(row, values);
+    if (repeats()) return scale_repeatedly(row, values);
     if (layout_.scale_row != 0) spread_row(row);
     scale_each(values, values_, scale_line_.data(), zero_line_.data());
   }
@@ -93,6 +94,20 @@ class RowScaler {
   // Neighbours in a row have scales of their own.
   bool spreads() const {
     return !layout_.is_codebook() && layout_.scale_position != 0 && (layout_.positions > 1 || layout_.group == 1);
+  }
+
+  // They come again for each input of a group.
+  bool repeats() const { return layout_.group > 1 && layout_.positions <= kMostPeriod; }
+
+  void scale_repeatedly(int64_t row, float* values) const {
+    static constexpr float kNoZeros[kMostPeriod] = {};
+    const int64_t run = layout_.group * layout_.positions;
+    const float* scale = scales_.scale.data() + row * layout_.scale_row;
+    const float* zero = scales_.zero.empty() ? kNoZeros : scales_.zero.data() + row * layout_.scale_row;
+    for (int64_t i = 0; i < values_; i += run, scale += layout_.scale_group) {
+      scale_repeating(values + i, run, scale, zero, layout_.positions);
+      if (!scales_.zero.empty()) zero += layout_.scale_group;
+    }
   }
 
   void spread_row(int64_t row) {

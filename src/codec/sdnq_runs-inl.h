@@ -89,6 +89,28 @@ inline void ScaleEach(float* values, int64_t count, const float* scales, const f
   for (; i < count; ++i) values[i] = values[i] * scales[i] + zeros[i];
 }
 
+// A period and a vector more of them in a row: a vector may begin anywhere in the period.
+inline void Continue(const float* numbers, int64_t period, int64_t count, float* out) {
+  for (int64_t i = 0, k = 0; i < count; ++i, k = k + 1 == period ? 0 : k + 1) out[i] = numbers[k];
+}
+
+inline void ScaleRepeating(float* values, int64_t count, const float* scales, const float* zeros, int64_t period) {
+  const hn::CappedTag<float, 16> df;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(df));
+  float scale[kMostPeriod + 16], zero[kMostPeriod + 16];
+  Continue(scales, period, period + lanes, scale);
+  Continue(zeros, period, period + lanes, zero);
+  int64_t i = 0, k = 0;  // k = i % period
+  const int64_t step = lanes % period;
+  for (; i + lanes <= count; i += lanes) {
+    const auto scaled = hn::Mul(hn::LoadU(df, values + i), hn::LoadU(df, scale + k));
+    hn::StoreU(hn::Add(scaled, hn::LoadU(df, zero + k)), df, values + i);
+    k += step;
+    if (k >= period) k -= period;
+  }
+  for (; i < count; ++i, ++k) values[i] = values[i] * scale[k] + zero[k];
+}
+
 }  // namespace veneer::codec::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // VENEER_CODEC_SDNQ_RUNS_INL_H_

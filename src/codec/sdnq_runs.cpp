@@ -19,6 +19,7 @@ HWY_EXPORT(CodesToF32);
 HWY_EXPORT(MinifloatsToF32);
 HWY_EXPORT(ScaleRun);
 HWY_EXPORT(ScaleEach);
+HWY_EXPORT(ScaleRepeating);
 
 void nibbles_to_f32(const std::byte* in, int64_t count, int offset, float* out) {
   HWY_DYNAMIC_DISPATCH(NibblesToF32)(in, count, offset, out);
@@ -34,6 +35,9 @@ void scale_run(float* values, int64_t count, float scale, float zero) {
 }
 void scale_each(float* values, int64_t count, const float* scales, const float* zeros) {
   HWY_DYNAMIC_DISPATCH(ScaleEach)(values, count, scales, zeros);
+}
+void scale_repeating(float* values, int64_t count, const float* scales, const float* zeros, int64_t period) {
+  HWY_DYNAMIC_DISPATCH(ScaleRepeating)(values, count, scales, zeros, period);
 }
 
 }  // namespace veneer::codec

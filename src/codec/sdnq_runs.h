@@ -23,5 +23,8 @@ void minifloats_to_f32(const uint16_t* in, int64_t count, const MinifloatBits& b
 void scale_run(float* values, int64_t count, float scale, float zero);
 // values[i] = values[i] * scales[i] + zeros[i].
 void scale_each(float* values, int64_t count, const float* scales, const float* zeros);
+// values[i] = values[i] * scales[i % period] + zeros[i % period]; a period of 1 to kMostPeriod.
+constexpr int64_t kMostPeriod = 64;
+void scale_repeating(float* values, int64_t count, const float* scales, const float* zeros, int64_t period);
 
 }  // namespace veneer::codec

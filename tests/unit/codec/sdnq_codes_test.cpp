@@ -172,6 +172,15 @@ TEST(SdnqRuns, ScalesEqualPlainLoops) {
     EXPECT_TRUE(same_bits(run, plain(count, [&](size_t i) { return scaled(codes[i], scales[0], zeros[0]); }))) << count;
     EXPECT_TRUE(same_bits(each, plain(count, [&](size_t i) { return scaled(codes[i], scales[i], zeros[i]); })))
         << count;
+    for (const int64_t period : {1, 3, 9, 16, 25, 64}) {
+      std::vector<float> repeating(codes.begin(), codes.begin() + count);
+      scale_repeating(repeating.data(), count, scales.data(), zeros.data(), period);
+      const auto expected = plain(count, [&](size_t i) {
+        const size_t k = i % static_cast<size_t>(period);
+        return scaled(codes[i], scales[k], zeros[k]);
+      });
+      EXPECT_TRUE(same_bits(repeating, expected)) << count << " " << period;
+    }
   }
 }
 
