@@ -15,7 +15,7 @@ namespace {
 // Calls `visit(first, count, values)` for blocks of the decoded rows in order.
 template <typename Visit>
 void for_each_block(const Site& site, const Visit& visit) {
-  constexpr int64_t kValuesPerBlock = 1 << 16, kRowMultiple = 32;
+  constexpr int64_t kValuesPerBlock = 1 << 16, kRowMultiple = 48;
   const int64_t width = site.layer->weight.row_values();
   const int64_t wanted = (kValuesPerBlock / width + kRowMultiple) / kRowMultiple * kRowMultiple;
   const int64_t block = std::min(wanted, site.rows);

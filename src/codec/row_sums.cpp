@@ -97,7 +97,7 @@ HWY_INLINE void AddSquares(const Strip& strip, int64_t row, const double* all_fa
 
 // In strips of columns of which the terms have so few that they stay in the nearest cache for all rows, as doubles.
 void Squares(const SummedRows& p, const float* base, const double* factors, int64_t rows, double* squares) {
-  constexpr int64_t kTogether = 4, kCachedValues = 4096, kLeastWidth = 32;
+  constexpr int64_t kTogether = 6, kCachedValues = 4096, kLeastWidth = 32;
   const int64_t most = std::max(kLeastWidth, kCachedValues / std::max<int64_t>(1, p.terms) / kLeastWidth * kLeastWidth);
   std::vector<double> summed(static_cast<size_t>(p.terms * most));
   std::fill_n(squares, rows, 0.0);
@@ -107,6 +107,7 @@ void Squares(const SummedRows& p, const float* base, const double* factors, int6
     const Strip strip{summed.data(), p.terms, width, base + begin, p.count};
     int64_t row = 0;
     for (; row + kTogether <= rows; row += kTogether) AddSquares<kTogether>(strip, row, factors, squares);
+    for (; row + 2 <= rows; row += 2) AddSquares<2>(strip, row, factors, squares);
     for (; row < rows; ++row) AddSquares<1>(strip, row, factors, squares);
   }
 }

@@ -293,6 +293,17 @@ std::optional<BlockedLayout> OneDnn::reserve_blocked(const PackMatmul& pack) {
   });
 }
 
+float* OneDnn::reserve_plain(const PackMatmul& pack) {
+  return guarded([&]() -> float* {
+    const Packing& packing = state_->packing(pack);
+    if (packing.from.get_desc() != packing.to.get_desc()) return nullptr;
+    pack.panel->shape = {pack.out, pack.in};
+    PackedWeight& weight = reserve(pack.panel, packing.to.get_desc().get_size(), pack.compute);
+    weight.layout = packing.layout;
+    return reinterpret_cast<float*>(weight.bytes.get());
+  });
+}
+
 void OneDnn::pack(const PackMatmul& pack, const float* rows) {
   guarded([&] {
     pack.panel->shape = {pack.out, pack.in};

@@ -39,9 +39,11 @@ class OneDnn {
 
   // All of these throw std::bad_alloc when memory is short.
   // Memory for the panel, with undefined content, when its layout is one of blocks that the caller can fill; else
-  // nothing, and pack() is what fills it.
+  // nothing.
   std::optional<BlockedLayout> reserve_blocked(const PackMatmul& pack);
-  // `rows` and `weight` are the values of the operation's own source.
+  // The same for a panel that is the rows as they come, [out, in]; else null.
+  float* reserve_plain(const PackMatmul& pack);
+  // For all other layouts. `rows` and `weight` are the values of the operation's own source.
   void pack(const PackMatmul& pack, const float* rows);
   void pack(const PackConv& pack, const float* weight);
   // x is dense and of the panel's type, in the place of the operation's own; y_stride == out.

@@ -67,6 +67,7 @@ void pack_direct(CpuDevice& device, const PackConv& pack) {
 void pack_matmul(Device& device, const PackMatmul& pack) {
   CpuDevice& cpu = CpuDevice::of(device);
   if (const auto layout = cpu.onednn.reserve_blocked(pack)) return pack_blocked(cpu, pack, *layout);
+  if (float* rows = cpu.onednn.reserve_plain(pack)) return put_rows(pack.rows, pack.out, pack.in, rows);
   cpu.onednn.pack(pack, all_rows(cpu, pack.rows, pack.out, pack.in));
 }
 

@@ -28,12 +28,22 @@ void for_row_blocks(CpuDevice& device, const RowSource& source, int64_t rows, in
   });
 }
 
+// All of them to `out`, [rows, width].
+inline void put_rows(const RowSource& source, int64_t rows, int64_t width, float* out) {
+  parallel_ranges(rows, rows_together(width), [&](int64_t begin, int64_t end) {
+    float* const to = out + begin * width;
+    if (source.values())
+      std::copy_n(source.values() + begin * width, (end - begin) * width, to);
+    else
+      source.make(begin, end - begin, to);
+  });
+}
+
 // All of them, [rows, width].
 inline const float* all_rows(CpuDevice& device, const RowSource& source, int64_t rows, int64_t width) {
   if (source.values()) return source.values();
   float* const made = device.made_rows.floats(rows * width);
-  parallel_ranges(rows, rows_together(width),
-                  [&](int64_t begin, int64_t end) { source.make(begin, end - begin, made + begin * width); });
+  put_rows(source, rows, width, made);
   return made;
 }
 
