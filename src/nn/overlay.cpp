@@ -160,8 +160,8 @@ class Maker {
         if (gain.empty()) gain.assign(static_cast<size_t>(rows), 1.0f);
         for (size_t i = 0; i < gain.size(); ++i) gain[i] *= factors->factors.f32()[i];
       } else {
-        addends.push_back(
-            {gain.empty() ? *term : with_row_factors(*term, layer_.weight.row_values(), gain), program.amount, program.first_row});
+        addends.push_back({gain.empty() ? *term : with_row_factors(*term, layer_.weight.row_values(), gain),
+                           program.amount, program.first_row});
       }
     }
     overlay_.beside.insert(overlay_.beside.end(), addends.rbegin(), addends.rend());
