@@ -28,7 +28,7 @@ class Runs:
             with open(file, encoding="utf-8") as text:
                 self.known = json.load(text)
 
-    def row(self, size=512, threads=2, cfg=1, adapters=(), steps=2):
+    def row(self, size=512, threads=2, cfg=1, adapters=(), steps=3):
         key = f"{size} {threads} {cfg} {' '.join(os.path.basename(path) for path in adapters)}"
         if key not in self.known:
             command = [self.veneer, "bench", "--json", "-q", "-m", self.model, "-W", str(size), "-H", str(size), "-t",
