@@ -27,17 +27,6 @@ void pack(Context& context, const device::RowSource& values, const Shape& shape,
 void multiply(Context& context, const device::Panel& panel, const device::ConvGeometry& geometry, const Input& x,
               Output y, bool accumulate);
 
-// Cuts the rows into tasks of a fair size, shared out over the pool; `work(begin, end)` must not throw. A task has rows
-// enough that what decoding prepares for all of them (a low-rank factor) weighs little.
-template <typename Work>
-void for_row_tasks(int64_t rows, int64_t row_values, const Work& work) {
-  constexpr int64_t kValuesPerTask = 1 << 16, kLeastRows = 48;
-  const int64_t rows_per_task = std::max(kLeastRows, kValuesPerTask / std::max<int64_t>(1, row_values));
-  const int64_t tasks = (rows + rows_per_task - 1) / rows_per_task;
-#pragma omp parallel for schedule(static)
-  for (int64_t task = 0; task < tasks; ++task) work(task * rows_per_task, std::min(rows, (task + 1) * rows_per_task));
-}
-
 // The shape of `rows` outputs of the layer as a panel.
 Shape panel_shape(const Layer& layer, int64_t rows);
 

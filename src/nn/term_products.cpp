@@ -84,18 +84,13 @@ void add_dense(Context& context, const Layer& layer, const Dense& dense, float f
   device::Panel panel;
   for (int64_t first = 0; first < out; first += step) {
     const int64_t count = std::min(step, out - first);
-    Tensor delta = context.arena.allocate({count * values});
-    Tensor base = dense.needs_base ? context.arena.allocate({count * values}) : Tensor();
-    if (!context.measuring()) {
-      for_row_tasks(count, values, [&](int64_t begin, int64_t end) {
-        float* rows = delta.f32() + begin * values;
-        float* base_rows = dense.needs_base ? base.f32() + begin * values : nullptr;
-        if (base_rows) layer.weight.decode_rows(first + begin, end - begin, base_rows);
-        std::fill_n(rows, (end - begin) * values, 0.0f);
-        add_term_rows(dense, values, first + begin, end - begin, factor, base_rows, rows);
-      });
-    }
-    pack(context, delta.f32(), panel_shape(layer, count), layer.geometry, input_of(layer, x), panel);
+    const device::RowSource::Make rows = [&](int64_t begin, int64_t n, float* delta) {
+      std::vector<float> base(static_cast<size_t>(dense.needs_base ? n * values : 0));
+      if (dense.needs_base) layer.weight.decode_rows(first + begin, n, base.data());
+      std::fill_n(delta, n * values, 0.0f);
+      add_term_rows(dense, values, first + begin, n, factor, base.data(), delta);
+    };
+    pack(context, rows, panel_shape(layer, count), layer.geometry, input_of(layer, x), panel);
     multiply(context, panel, layer.geometry, input_of(layer, x), {y.data + first, y.stride}, true);
   }
 }

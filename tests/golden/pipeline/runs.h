@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/session.h"
+#include "pipeline/settings.h"
 #include "tests/support/golden.h"
 
 namespace veneer::test {
@@ -16,6 +17,26 @@ inline std::unique_ptr<pipeline::Session> open_session(const io::ModelPaths& pat
   auto session = pipeline::Session::open(options, Log());
   EXPECT_TRUE(session) << session.error().message;
   return session ? *std::move(session) : nullptr;
+}
+
+// The pieces of a model whose network a test calls itself.
+struct LoadedModel {
+  io::ModelFiles files;
+  model::Model model;
+  pipeline::ModelSettings settings;
+};
+
+inline std::optional<LoadedModel> load_model(const io::ModelPaths& paths) {
+  auto files = io::open_model_files(paths);
+  EXPECT_TRUE(files) << files.error().message;
+  if (!files) return std::nullopt;
+  auto model = model::build_model(*files);
+  EXPECT_TRUE(model) << model.error().message;
+  if (!model) return std::nullopt;
+  auto settings = pipeline::read_settings(*files, *model, 2, {}, {});
+  EXPECT_TRUE(settings) << settings.error().message;
+  if (!settings) return std::nullopt;
+  return LoadedModel{*std::move(files), *std::move(model), *std::move(settings)};
 }
 
 inline pipeline::RunResult draw(pipeline::Session& session, const pipeline::Request& request) {

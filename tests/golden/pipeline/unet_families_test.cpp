@@ -110,12 +110,8 @@ TEST(UnetFamilies, TheRefinerEndsARun) {
   paths.model = test::data_path("tiny-sdxl-refiner");
   paths.denoiser = test::data_path("tiny-sdxl-refiner/tiny-sdxl-refiner-original.safetensors");
   paths.vae = test::data_path("tiny-sdxl/vae");
-  const auto files = io::open_model_files(paths);
-  ASSERT_TRUE(files) << files.error().message;
-  const auto model = model::build_model(*files);
-  ASSERT_TRUE(model) << model.error().message;
-  const auto settings = pipeline::read_settings(*files, *model, 2, {}, {});
-  ASSERT_TRUE(settings) << settings.error().message;
+  const auto loaded = test::load_model(paths);
+  ASSERT_TRUE(loaded);
 
   const test::Golden golden("tiny-sdxl-refiner/golden.safetensors");
   const auto condition = [&](const std::string& text, const std::string& numbers) {
@@ -136,7 +132,7 @@ TEST(UnetFamilies, TheRefinerEndsARun) {
   const auto device = *device::open_device("cpu", 2, true);
   nn::PanelCache panels(size_t{1} << 30);
   pipeline::Workplace place(*device, panels);
-  pipeline::GuidedDenoiser denoiser(*model->denoiser, place, *settings,
+  pipeline::GuidedDenoiser denoiser(*loaded->model.denoiser, place, loaded->settings,
                                     {conditioning, guidance, nothing, no_picture, {1, 16, 16, 4}});
   const Tensor start = nchw_to_nhwc(test::state_of(states, 0));
   std::vector<float> x(start.values().begin(), start.values().end());
@@ -144,7 +140,8 @@ TEST(UnetFamilies, TheRefinerEndsARun) {
   hooks.denoise = [&](std::span<const float> state, double sigma) { return denoiser.denoise(state, sigma); };
   hooks.noise = [](std::span<float>) {};
   const std::vector<float> levels(sigmas.values().begin(), sigmas.values().end());
-  ASSERT_TRUE(sample::run_sampler(**sample::sampler_named("euler"), {levels, 0.0, settings->table, {}}, hooks, x));
+  ASSERT_TRUE(
+      sample::run_sampler(**sample::sampler_named("euler"), {levels, 0.0, loaded->settings.table, {}}, hooks, x));
   const Tensor end = nhwc_to_nchw(Tensor::from(x, {1, 16, 16, 4}));
   EXPECT_TRUE(test::close_to(end, test::state_of(states, -1), kTolerance));
 }

@@ -86,12 +86,8 @@ class UnetInputGoldens : public testing::Test {
 TEST_F(UnetInputGoldens, Inpainting) {
   io::ModelPaths paths;
   paths.model = model_with(9);
-  const auto files = io::open_model_files(paths);
-  ASSERT_TRUE(files) << files.error().message;
-  const auto model = model::build_model(*files);
-  ASSERT_TRUE(model) << model.error().message;
-  const auto settings = pipeline::read_settings(*files, *model, 2, {}, {});
-  ASSERT_TRUE(settings) << settings.error().message;
+  const auto loaded = test::load_model(paths);
+  ASSERT_TRUE(loaded);
   const auto device = *device::open_device("cpu", 2, true);
   nn::PanelCache panels(0);
   pipeline::Workplace vae_place(*device, panels), place(*device, panels);
@@ -99,11 +95,11 @@ TEST_F(UnetInputGoldens, Inpainting) {
   const std::optional<io::Image> given = picture(), repaint = mask();
   const pipeline::TilingOptions whole;
   const pipeline::PictureOrder order{
-      given, repaint, pipeline::picture_input_of(*model->denoiser), kSide, kSide, whole, [](std::span<float> noise) {
-        std::ranges::fill(noise, 0.0f);
-      }};
-  const auto prepared = pipeline::prepare_picture(order, {model->vae.get(), &vae_place}, model->family->latent,
-                                                  [](int, int) { return Status(); });
+      given, repaint, pipeline::picture_input_of(*loaded->model.denoiser),           kSide,
+      kSide, whole,   [](std::span<float> noise) {
+        std::ranges::fill(noise, 0.0f); }};
+  const auto prepared = pipeline::prepare_picture(order, {loaded->model.vae.get(), &vae_place},
+                                                  loaded->model.family->latent, [](int, int) { return Status(); });
   ASSERT_TRUE(prepared) << prepared.error().message;
   const Tensor channels = nhwc_to_nchw(prepared->channels), hidden = golden_.tensor("inpaint/masked_latents"),
                cells = golden_.tensor("inpaint/mask");
@@ -117,7 +113,7 @@ TEST_F(UnetInputGoldens, Inpainting) {
   pipeline::Guidance guidance;
   guidance.scales = {5.0};
   const std::optional<pipeline::Protection> nothing;
-  pipeline::GuidedDenoiser denoiser(*model->denoiser, place, *settings,
+  pipeline::GuidedDenoiser denoiser(*loaded->model.denoiser, place, loaded->settings,
                                     {conditioning, guidance, nothing, prepared->channels, {1, 16, 16, kLatent}});
   const Tensor sigmas = golden_.tensor("sigmas"), noise = golden_.map("noise");
   const std::vector<float> levels(sigmas.values().begin(), sigmas.values().end());
@@ -126,7 +122,8 @@ TEST_F(UnetInputGoldens, Inpainting) {
   sample::SamplerHooks hooks;
   hooks.denoise = [&](std::span<const float> state, double sigma) { return denoiser.denoise(state, sigma); };
   hooks.noise = [](std::span<float>) {};
-  ASSERT_TRUE(sample::run_sampler(**sample::sampler_named("euler"), {levels, 0.0, settings->table, {}}, hooks, x));
+  ASSERT_TRUE(
+      sample::run_sampler(**sample::sampler_named("euler"), {levels, 0.0, loaded->settings.table, {}}, hooks, x));
   EXPECT_TRUE(
       test::close_to(nhwc_to_nchw(Tensor::from(x, noise.shape)), golden_.tensor("inpaint/latents"), kRunTolerance));
 }
@@ -155,16 +152,14 @@ TEST_F(UnetInputGoldens, Editing) {
 TEST_F(UnetInputGoldens, GuidanceAsANumber) {
   io::ModelPaths paths;
   paths.model = model_with(kLatent, 16);
-  const auto files = io::open_model_files(paths);
-  ASSERT_TRUE(files) << files.error().message;
-  const auto model = model::build_model(*files);
-  ASSERT_TRUE(model) << model.error().message;
+  const auto loaded = test::load_model(paths);
+  ASSERT_TRUE(loaded);
   const auto device = *device::open_device("cpu", 2, true);
   device::Arena arena(size_t{64} << 20);
   nn::PanelCache panels(0);
   nn::Context context{*device, arena, panels};
   const Tensor predicted =
-      model->denoiser->forward(context, {golden_.map("noise"), 499.0f, golden_.tensor("context"), {}, {}, 8.5f});
+      loaded->model.denoiser->forward(context, {golden_.map("noise"), 499.0f, golden_.tensor("context"), {}, {}, 8.5f});
   EXPECT_TRUE(test::close_to(nhwc_to_nchw(predicted), golden_.tensor("distilled/prediction"), kTolerance));
 }
 
